@@ -100,8 +100,8 @@ class InstanceType:
     network_layers: int
     """Layers of the network that a node's topology labels name: 0, 3 or 4. Layer 1 is the farthest.
 
-    By AWS's list of types for HyperPod's topology-aware scheduling. EC2's longer list gives the fourth layer of
-    `p6-b200` and `p6-b300`; its g6e and g7e stay at 0, since HyperPod promises no labels on them.
+    By AWS's list of types for HyperPod's topology-aware scheduling. EC2's longer list gives the fourth
+    layer of `p6-b200` and `p6-b300`; its g6e and g7e stay at 0, since HyperPod promises no labels on them.
     """
     mig_profiles: tuple[str, ...]
     """Partitions of one GPU: `mig-1g.10gb`, …; those not in MIG_PARTITIONS can't be in a managed quota."""
