@@ -1,0 +1,171 @@
+"""From what a quota entry says to exact amounts of every resource.
+
+Filling rule (HyperPod task governance, "compute allocation"): accelerators alone bring vCPU and memory in proportion to the
+instance; vCPUs given bring memory by *their* proportion; memory without vCPUs brings vCPUs by its own; what is given always stands.
+EFA interfaces follow the accelerators (the vCPUs on types without), rounded down. Whole instances add their full specification.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from config.catalogue import MIG_SLICES, InstanceType, mig_slices
+from config.team import Amounts
+from governance.units import CPU, EFA, MEMORY, Resources, mig_resource, times, total
+
+
+class AmountError(Exception):
+    """A quota entry that its instance type can't satisfy; `field` is the key at fault."""
+
+    def __init__(self, kind: str, field_: str, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.kind, self.field, self.message, self.remedy = kind, field_, message, remedy
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One entry in base units; None where the entry is silent."""
+
+    instances: int = 0
+    accelerators: int | None = None
+    cpu: int | None = None
+    memory: int | None = None
+    partitions: Mapping[str, int] = field(default_factory=dict)
+
+
+def request_of(amounts: Amounts) -> Request:
+    """The entry in base units; fractions of a milli-vCPU or MiB are dropped."""
+    return Request(
+        instances=amounts.instances or 0,
+        accelerators=amounts.accelerators,
+        cpu=None if amounts.vcpu is None else int(Fraction(str(amounts.vcpu)) * 1000),
+        memory=None if amounts.memory_gib is None else int(Fraction(str(amounts.memory_gib)) * 1024),
+        partitions=amounts.partitions,
+    )
+
+
+def specification(kind: InstanceType) -> dict[str, int]:
+    """All that one instance has. Raises AmountError where the catalogue doesn't know the type's numbers."""
+    if not kind.known or kind.vcpu is None or kind.memory_mib is None:
+        raise AmountError(
+            "instance-type-numbers",
+            "",
+            f"the catalogue has no numbers for {kind.name}",
+            "use another type, or add its row to the catalogue",
+        )
+    resources = {CPU: kind.vcpu * 1000, MEMORY: kind.memory_mib, EFA: kind.efa or 0}
+    if kind.resource and kind.accelerators:
+        resources[kind.resource] = kind.accelerators
+    return resources
+
+
+def resolve(request: Request, kind: InstanceType) -> dict[str, int]:
+    """Amounts of every resource that the request means on this type.
+
+    Raises AmountError for devices or MIG profiles that the type doesn't have.
+    """
+    whole = specification(kind)
+    _check_devices(request, kind)
+    return {
+        name: amount
+        for name, amount in total((times(whole, request.instances), _granular(request, kind, whole))).items()
+        if amount
+    }
+
+
+def _check_devices(request: Request, kind: InstanceType) -> None:
+    if request.accelerators and not kind.accelerators:
+        raise AmountError(
+            "accelerators-none", "accelerators", f"{kind.name} has no accelerators", "give instances, vcpu or memory_gib"
+        )
+    for profile in request.partitions:
+        if profile not in kind.mig_profiles:
+            remedy = (
+                "it has " + ", ".join(f"`{p}`" for p in kind.mig_profiles)
+                if kind.mig_profiles
+                else "use a type whose GPUs MIG can divide"
+            )
+            raise AmountError("mig-profile-type", f"partitions.{profile}", f"{kind.name} has no MIG profile `{profile}`", remedy)
+
+
+def _granular(request: Request, kind: InstanceType, whole: Resources) -> dict[str, int]:
+    """The part of the request beyond whole instances."""
+    devices = request.accelerators or 0
+    share = Fraction(devices, kind.accelerators) if kind.accelerators else Fraction(0)
+    slices = sum(count * mig_slices(profile) for profile, count in request.partitions.items())
+    if slices and kind.accelerators:
+        share += Fraction(slices, kind.accelerators * MIG_SLICES)
+    cpu, memory = _fill(request, whole, share)
+    result = {CPU: cpu, MEMORY: memory, EFA: _efa(whole, devices, cpu, kind)}
+    if kind.resource and devices:
+        result[kind.resource] = devices
+    return result | {mig_resource(profile): count for profile, count in request.partitions.items()}
+
+
+def _fill(request: Request, whole: Resources, share: Fraction) -> tuple[int, int]:
+    """vCPU and memory: as given, else by the ratio of what is given."""
+    if request.cpu is not None:
+        memory = request.memory if request.memory is not None else request.cpu * whole[MEMORY] // whole[CPU]
+        return request.cpu, memory
+    if request.memory is not None:
+        return request.memory * whole[CPU] // whole[MEMORY], request.memory
+    return int(share * whole[CPU]), int(share * whole[MEMORY])
+
+
+def _efa(whole: Resources, devices: int, cpu: int, kind: InstanceType) -> int:
+    if kind.accelerators:
+        return whole[EFA] * devices // kind.accelerators
+    return whole[EFA] * cpu // whole[CPU]
+
+
+def apportion(amount: int, weights: Sequence[int]) -> list[int]:
+    """Split an amount in proportion to the weights by largest remainder; earlier wins a tie. All weights 0: equal parts."""
+    if not any(weights):
+        weights = [1] * len(weights)
+    whole = sum(weights)
+    parts = [amount * weight // whole for weight in weights]
+    by_remainder = sorted(range(len(weights)), key=lambda i: (-(amount * weights[i] % whole), i))
+    for index in by_remainder[: amount - sum(parts)]:
+        parts[index] += 1
+    return parts
+
+
+def expand(request: Request, kinds: Sequence[tuple[InstanceType, int]]) -> dict[str, Request]:
+    """A request for a family or accelerator kind, split over types: each amount in proportion to what their `count` nodes have."""
+    counts = [count for _, count in kinds]
+    specs = [specification(kind) for kind, _ in kinds]
+
+    def split(amount: int | None, per_node: Sequence[int]) -> list[int | None]:
+        if amount is None:
+            return [None] * len(kinds)
+        return list(apportion(amount, [n * c for n, c in zip(per_node, counts, strict=True)]))
+
+    instances = split(request.instances, [1] * len(kinds))
+    accelerators = split(request.accelerators, [kind.accelerators or 0 for kind, _ in kinds])
+    cpu = split(request.cpu, [spec[CPU] for spec in specs])
+    memory = split(request.memory, [spec[MEMORY] for spec in specs])
+    partitions = [_split_partitions(request.partitions, kinds, index) for index in range(len(kinds))]
+    return {
+        kind.name: Request(instances[i] or 0, accelerators[i], cpu[i], memory[i], partitions[i])
+        for i, (kind, _) in enumerate(kinds)
+    }
+
+
+def _split_partitions(partitions: Mapping[str, int], kinds: Sequence[tuple[InstanceType, int]], index: int) -> dict[str, int]:
+    result = {}
+    for profile, amount in partitions.items():
+        able = [i for i, (kind, _) in enumerate(kinds) if profile in kind.mig_profiles]
+        if not able:
+            raise AmountError(
+                "mig-profile-type",
+                f"partitions.{profile}",
+                f"no type of the cluster has the MIG profile `{profile}`",
+                "choose another",
+            )
+        if index in able:
+            part = apportion(amount, [(kinds[i][0].accelerators or 0) * kinds[i][1] for i in able])[able.index(index)]
+            if part:
+                result[profile] = part
+    return result

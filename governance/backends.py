@@ -1,0 +1,94 @@
+"""What each governance backend can do: one table, and the findings where a declaration asks for more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from config.environment import Backend, Governance
+from config.findings import Finding, Severity
+from config.load import Platform
+from config.team import Team
+from config.yamlsource import Path_
+
+MANAGED_PRIORITY_CLASSES = 10
+"""Most priority classes of a ClusterSchedulerConfig (SageMaker API)."""
+MANAGED_QUOTA_TYPES = 15
+"""Most entries of a ComputeQuota (SageMaker API, ComputeQuotaResources)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """Something that a declaration may ask for; `path` is where it asks."""
+
+    label: str
+    path: Path_
+    backends: frozenset[Backend]
+    asked: Callable[[Team], bool]
+
+
+_KUEUE: frozenset[Backend] = frozenset(("kueue",))
+TEAM_FEATURES = (
+    Feature("departments", ("department",), _KUEUE, lambda t: t.department is not None),
+    Feature("own names of namespace and queues", ("names",), _KUEUE, lambda t: any(t.names.model_dump().values())),
+    Feature("a default queue", ("default_queue",), _KUEUE, lambda t: t.default_queue),
+    Feature("a cap on running pods", ("max_pods",), _KUEUE, lambda t: t.max_pods is not None),
+    Feature("an order of flavors", ("flavors",), _KUEUE, lambda t: bool(t.flavors)),
+    Feature("a maximum run time", ("max_run_time",), _KUEUE, lambda t: t.max_run_time is not None),
+    Feature("a lending limit in percent", ("sharing", "lend_limit"), _KUEUE, lambda t: t.sharing.lend_limit is not None),
+    Feature("absolute lending limits", ("sharing", "lend"), _KUEUE, lambda t: bool(t.sharing.lend)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyFeature:
+    """The same for the cluster policy."""
+
+    label: str
+    path: Path_
+    backends: frozenset[Backend]
+    asked: Callable[[Governance], bool]
+
+
+POLICY_FEATURES = (
+    PolicyFeature("departments", ("departments",), _KUEUE, lambda g: bool(g.departments)),
+    PolicyFeature("gang scheduling from the declaration", ("gang",), _KUEUE, lambda g: g.gang is not None),
+    PolicyFeature("own topology levels", ("topology",), _KUEUE, lambda g: "levels" in g.topology.model_fields_set),
+    PolicyFeature("topology switched off", ("topology", "enabled"), _KUEUE, lambda g: not g.topology.enabled),
+    PolicyFeature("workloads without a queue label", ("enforce_queue_label",), _KUEUE, lambda g: not g.enforce_queue_label),
+    PolicyFeature(
+        f"more than {MANAGED_PRIORITY_CLASSES} priority classes",
+        ("priority_classes",),
+        _KUEUE,
+        lambda g: len(g.priority_classes) > MANAGED_PRIORITY_CLASSES,
+    ),
+    PolicyFeature(
+        "priority weights outside 0–100",
+        ("priority_classes",),
+        _KUEUE,
+        lambda g: any(not 0 <= c.weight <= 100 for c in g.priority_classes.values()),
+    ),
+)
+
+
+def feature_findings(platform: Platform) -> Iterator[Finding]:
+    """An error for everything asked of a backend that lacks it; the remedy names the one that has it."""
+    governance = platform.environment.governance
+    backend = governance.backend
+    for policy in POLICY_FEATURES:
+        if backend not in policy.backends and policy.asked(governance):
+            yield _lacks(platform, "", ("governance", *policy.path), policy.label, backend, policy.backends)
+    for team in platform.teams.values():
+        for feature in TEAM_FEATURES:
+            if backend not in feature.backends and feature.asked(team):
+                yield _lacks(platform, team.name, feature.path, feature.label, backend, feature.backends)
+
+
+def _lacks(platform: Platform, team: str, path: Path_, label: str, backend: str, others: frozenset[Backend]) -> Finding:
+    return Finding(
+        "backend-feature",
+        Severity.ERROR,
+        platform.where(team, path, key=True),
+        f"the {backend} backend doesn't have: {label}",
+        f"remove it, or use the {' or '.join(sorted(others))} backend",
+    )

@@ -1,0 +1,97 @@
+"""Topologies and resource flavors of a cluster's instance types.
+
+Kueue freezes a flavor's whole spec once it has a topology, and swapping flavors under running work makes Kueue forget its usage.
+So a flavor has the plain name (its instance type, as on AWS) only with the plain spec; any other spec yields a suffixed name, and
+moving from one to the other is a change that needs drained queues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from config.catalogue import InstanceType
+from config.environment import DEFAULT_TOPOLOGY_LEVELS, ROOT_COHORT, InstanceGroup, Topology
+from governance.names import DEFAULT_TOPOLOGY, HOSTNAME_TOPOLOGY, INSTANCE_TYPE_LABEL, fingerprint
+
+HOSTNAME = "kubernetes.io/hostname"
+_NETWORK_LAYER = "topology.k8s.aws/network-node-layer-"
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyPlan:
+    """A Kueue Topology: node labels, farthest layer first."""
+
+    name: str
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A toleration that Kueue adds to the pods it admits on a flavor."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorPlan:
+    """A Kueue ResourceFlavor: the nodes of one instance type."""
+
+    name: str
+    instance_type: str
+    node_labels: Mapping[str, str]
+    tolerations: tuple[Toleration, ...]
+    topology: TopologyPlan | None
+
+
+def topology_of(kind: InstanceType, policy: Topology) -> TopologyPlan | None:
+    """The topology of a type's nodes: levels of network layers that EC2 doesn't give the type are left out.
+
+    A node takes part only if it carries every level's label; hence types without layers get the node itself as only level.
+    """
+    if not policy.enabled:
+        return None
+    levels = tuple(level for level in policy.levels if _has_level(kind, level)) or (HOSTNAME,)
+    if levels == DEFAULT_TOPOLOGY_LEVELS:
+        return TopologyPlan(DEFAULT_TOPOLOGY, levels)
+    if levels == (HOSTNAME,):
+        return TopologyPlan(HOSTNAME_TOPOLOGY, levels)
+    return TopologyPlan(f"{ROOT_COHORT}-{fingerprint(levels)}", levels)
+
+
+def _has_level(kind: InstanceType, level: str) -> bool:
+    if not level.startswith(_NETWORK_LAYER):
+        return True
+    layer = level.removeprefix(_NETWORK_LAYER)
+    return layer.isdigit() and int(layer) <= kind.network_layers
+
+
+def flavor(kind: InstanceType, groups: Iterable[InstanceGroup], policy: Topology) -> FlavorPlan:
+    """The flavor of one type; tolerations are those that its groups' taints need."""
+    taints = {(t.key, t.value, t.effect) for group in groups for t in group.taints if t.effect != "PreferNoSchedule"}
+    tolerations = tuple(Toleration(*taint) for taint in sorted(taints))
+    topology = topology_of(kind, policy)
+    spec = _spec(tolerations, topology)
+    plain = _spec((), topology_of(kind, Topology()))
+    name = kind.name if spec == plain else f"{kind.name}-{fingerprint(spec)}"
+    return FlavorPlan(name, kind.name, {INSTANCE_TYPE_LABEL: kind.name}, tolerations, topology)
+
+
+def _spec(tolerations: tuple[Toleration, ...], topology: TopologyPlan | None) -> dict[str, Any]:
+    return {
+        "tolerations": [[t.key, t.value, t.effect] for t in tolerations],
+        "topology": list(topology.levels) if topology else None,
+    }
+
+
+def order(kinds: Iterable[InstanceType], preferred: tuple[str, ...] = ()) -> list[InstanceType]:
+    """The order in which Kueue tries types: as preferred, then CPU types (or CPU jobs would take accelerator nodes), small ones first."""
+
+    def rank(kind: InstanceType) -> tuple[int, int, int, str]:
+        place = preferred.index(kind.name) if kind.name in preferred else len(preferred)
+        return (place, kind.accelerators or 0, kind.vcpu or 0, kind.name)
+
+    return sorted(kinds, key=rank)

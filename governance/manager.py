@@ -1,0 +1,54 @@
+"""Kueue's manager configuration, from the cluster policy (config.kueue.x-k8s.io/v1beta2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from config.environment import Gang, Governance, Kueue
+from governance.names import MANAGED_QUEUE_LABEL
+
+
+def manager_configuration(governance: Governance, kueue: Kueue) -> dict[str, Any]:
+    """The whole configuration file as data. A part whose presence switches a feature on is there only when it is wanted."""
+    configuration: dict[str, Any] = {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "health": {"healthProbeBindAddress": ":8081"},
+        "metrics": {"bindAddress": ":8443", "enableClusterQueueResources": True},
+        "webhook": {"port": 9443},
+        "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
+        "clientConnection": {"qps": kueue.client_qps, "burst": kueue.client_burst},
+        "manageJobsWithoutQueueName": False,
+        # Kueue's job webhooks then see the teams' namespaces only and can't hold up system pods.
+        "managedJobsNamespaceSelector": {"matchLabels": {MANAGED_QUEUE_LABEL: "true"}},
+        "integrations": {"frameworks": list(kueue.frameworks)},
+    }
+    if kueue.external_frameworks:
+        configuration["integrations"]["externalFrameworks"] = list(kueue.external_frameworks)
+    if kueue.exclude_resources:
+        configuration["resources"] = {"excludeResourcePrefixes": list(kueue.exclude_resources)}
+    if governance.idle_compute == "fair_share":
+        configuration["fairSharing"] = {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}
+    if governance.gang is not None:
+        configuration["waitForPodsReady"] = _gang(governance.gang)
+    if kueue.feature_gates:
+        configuration["featureGates"] = dict(sorted(kueue.feature_gates.items()))
+    return configuration
+
+
+def _gang(gang: Gang) -> dict[str, Any]:
+    requeuing: dict[str, Any] = {
+        "timestamp": "Eviction",
+        "backoffBaseSeconds": gang.backoff_base,
+        "backoffMaxSeconds": gang.backoff_max,
+    }
+    if gang.backoff_limit is not None:
+        requeuing["backoffLimitCount"] = gang.backoff_limit
+    wait: dict[str, Any] = {
+        "timeout": f"{gang.timeout}s",
+        "blockAdmission": gang.block_admission,
+        "requeuingStrategy": requeuing,
+    }
+    if gang.recovery_timeout is not None:
+        wait["recoveryTimeout"] = f"{gang.recovery_timeout}s"
+    return wait

@@ -1,0 +1,127 @@
+"""The plan: every number resolved, every name decided. Components declare exactly this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from config.catalogue import InstanceType
+from config.environment import ExistingCluster, InstanceGroup, Kueue
+from config.findings import Finding
+from config.team import State
+from governance.flavors import FlavorPlan, TopologyPlan
+from governance.sharing import Cell, Quota
+from governance.units import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class FlavorQuota:
+    """What a queue has of one flavor; resources in the cluster's covered order."""
+
+    flavor: str
+    instance_type: str
+    quotas: tuple[Quota, ...]
+
+    def nominal(self) -> dict[str, int]:
+        """Guaranteed amounts in base units."""
+        return {quota.resource: quota.nominal for quota in self.quotas}
+
+
+@dataclass(frozen=True, slots=True)
+class CohortPlan:
+    """A Kueue Cohort; `pool` holds capacity that no team owns, where it may be borrowed."""
+
+    name: str
+    parent: str | None
+    weight: int | None
+    """Fair-share weight among its siblings; None for the root."""
+    pool: tuple[FlavorQuota, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PriorityClassPlan:
+    """A Kueue WorkloadPriorityClass; higher values run first."""
+
+    name: str
+    """The object's name, `<class>-priority`."""
+    value: int
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class TeamPlan:
+    """Everything that is made for one team on one cluster."""
+
+    name: str
+    namespace: str
+    cluster_queue: str
+    local_queue: str
+    default_queue: bool
+    cohort: str | None
+    weight: int
+    within_queue: str
+    """Kueue's preemption.withinClusterQueue."""
+    reclaim: str
+    """Kueue's preemption.reclaimWithinCohort."""
+    borrow_preemption: str
+    """Kueue's preemption.borrowWithinCohort.policy."""
+    flavors: tuple[FlavorQuota, ...]
+    covered: tuple[str, ...]
+    state: State
+    groups: tuple[str, ...]
+    """Kubernetes groups whose members may work in the namespace."""
+    iam_roles: tuple[str, ...]
+    labels: Mapping[str, str]
+    """All labels of the namespace."""
+    max_run_time: int | None
+    """Seconds."""
+    default_priority: str | None
+    """Name of the WorkloadPriorityClass that the job contract proposes."""
+    largest: Mapping[Cell, int]
+    """The most that one job can ever use, by flavor and resource, with all other teams idle."""
+
+    @property
+    def stop_policy(self) -> str:
+        """Kueue's stopPolicy of the queue."""
+        return {"active": "None", "held": "Hold", "draining": "HoldAndDrain"}[self.state]
+
+    @property
+    def protected(self) -> bool:
+        """Whether namespace and queue are protected from deletion: until the team drains."""
+        return self.state != "draining"
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPlan:
+    """One cluster."""
+
+    name: str
+    declared: ExistingCluster
+    groups: Mapping[str, InstanceGroup]
+    kinds: Mapping[str, InstanceType]
+    """Instance types that groups or quotas name."""
+    capacity: Mapping[str, Resources]
+    """What the groups hold, by instance type, in base units."""
+    covered: tuple[str, ...]
+    topologies: tuple[TopologyPlan, ...]
+    flavors: Mapping[str, FlavorPlan]
+    """By instance type."""
+    cohorts: tuple[CohortPlan, ...]
+    """Parents before children."""
+    priority_classes: tuple[PriorityClassPlan, ...]
+    teams: Mapping[str, TeamPlan]
+    enforce_queue_label: bool
+    kueue: Kueue
+    manager: Mapping[str, Any]
+    """Kueue's manager configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """An environment, resolved."""
+
+    environment: str
+    backend: str
+    clusters: Mapping[str, ClusterPlan]
+    findings: tuple[Finding, ...] = field(default=())

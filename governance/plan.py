@@ -1,0 +1,214 @@
+"""From the declaration to the plan, in one pass: the only place where quotas, limits and names are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from config.catalogue import InstanceType, instance_types
+from config.environment import ROOT_COHORT, ExistingCluster, InstanceGroup
+from config.findings import Finding, by_place
+from config.load import Platform
+from config.team import Team
+from governance import names
+from governance.backends import feature_findings
+from governance.checks import cluster_findings, platform_findings
+from governance.flavors import FlavorPlan, flavor, order
+from governance.manager import manager_configuration
+from governance.model import ClusterPlan, CohortPlan, FlavorQuota, Plan, PriorityClassPlan, TeamPlan
+from governance.quotas import ByType, absolute, capacity, guarantees, sum_by_type
+from governance.sharing import Cell, Member, Quota, limits, potentials
+from governance.units import COVERED, PODS, Resources
+
+
+def plan(platform: Platform) -> Plan:
+    """Resolve an environment. Never raises for what the declaration says: see the plan's findings."""
+    findings: list[Finding] = [*platform_findings(platform), *feature_findings(platform)]
+    clusters = {
+        name: _cluster(name, declared, platform, findings) for name, declared in sorted(platform.environment.clusters.items())
+    }
+    return Plan(platform.name, platform.environment.governance.backend, clusters, tuple(by_place(findings)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Amounts:
+    """One team's amounts by instance type."""
+
+    nominal: ByType
+    borrow: ByType
+    lend: ByType
+
+
+@dataclass(frozen=True, slots=True)
+class _Shared:
+    """What all teams of a cluster share."""
+
+    platform: Platform
+    kinds: Mapping[str, InstanceType]
+    flavors: Mapping[str, FlavorPlan]
+    covered: tuple[str, ...]
+
+
+def _cluster(name: str, declared: ExistingCluster, platform: Platform, findings: list[Finding]) -> ClusterPlan:
+    governance = platform.environment.governance
+    teams = [team for team in platform.teams.values() if team.clusters is None or name in team.clusters]
+    amounts = {
+        team.name: _Amounts(
+            guarantees(team, declared, platform, findings),
+            absolute(team, "borrow", platform, findings),
+            absolute(team, "lend", platform, findings),
+        )
+        for team in teams
+    }
+    held = capacity(name, declared.instance_groups, platform, findings)
+    shared = _shared(platform, declared, amounts.values(), held)
+    queues = {team.name: _team(team, shared, amounts[team.name]) for team in teams}
+    cohorts = _cohorts(shared, held, sum_by_type(a.nominal for a in amounts.values()))
+    reach = potentials(
+        [Member(c.name, c.parent, _cells(c.pool)) for c in cohorts],
+        [Member(t.name, t.cohort, _cells(t.flavors)) for t in queues.values()],
+    )
+    result = ClusterPlan(
+        name=name,
+        declared=declared,
+        groups=declared.instance_groups,
+        kinds=shared.kinds,
+        capacity=held,
+        covered=shared.covered,
+        topologies=tuple({f.topology.name: f.topology for f in shared.flavors.values() if f.topology}.values()),
+        flavors=shared.flavors,
+        cohorts=cohorts,
+        priority_classes=_priority_classes(platform),
+        teams={team: replace(queue, largest=reach[team]) for team, queue in queues.items()},
+        enforce_queue_label=governance.enforce_queue_label,
+        kueue=declared.kueue,
+        manager=manager_configuration(governance, declared.kueue),
+    )
+    findings.extend(cluster_findings(platform, result))
+    return result
+
+
+def _shared(platform: Platform, declared: ExistingCluster, amounts: Iterable[_Amounts], held: ByType) -> _Shared:
+    groups: dict[str, list[InstanceGroup]] = {}
+    for group in declared.instance_groups.values():
+        groups.setdefault(group.instance_type, []).append(group)
+    used = set(groups)
+    resources: set[str] = {resource for of_type in held.values() for resource in of_type}
+    for team in amounts:
+        used |= team.nominal.keys() | team.borrow.keys()
+        resources |= {resource for by_type in (team.nominal, team.borrow) for of_type in by_type.values() for resource in of_type}
+    kinds = {kind.name: kind for kind in order(instance_types()[name] for name in used)}
+    topology = platform.environment.governance.topology
+    flavors = {name: flavor(kind, groups.get(name, ()), topology) for name, kind in kinds.items()}
+    return _Shared(platform, kinds, flavors, (*COVERED, *sorted(resources - set(COVERED))))
+
+
+def _team(team: Team, shared: _Shared, amounts: _Amounts) -> TeamPlan:
+    cohort = _cohort(team, shared.platform)
+    fair = shared.platform.environment.governance.idle_compute == "fair_share"
+    covered = (*shared.covered, PODS) if team.max_pods is not None else shared.covered
+    kinds = order((shared.kinds[kind] for kind in amounts.nominal.keys() | amounts.borrow.keys()), team.flavors)
+    return TeamPlan(
+        name=team.name,
+        namespace=team.names.namespace or names.namespace(team.name),
+        cluster_queue=team.names.cluster_queue or names.cluster_queue(team.name),
+        local_queue=team.names.local_queue or names.local_queue(team.name),
+        default_queue=team.default_queue,
+        cohort=cohort,
+        weight=team.weight,
+        within_queue="LowerPriority" if team.preemption == "lower_priority" else "Never",
+        reclaim="Any" if cohort else "Never",
+        # Kueue doesn't mean priority-based borrowing to be combined with fair sharing.
+        borrow_preemption="LowerPriority" if cohort and not fair else "Never",
+        flavors=tuple(
+            FlavorQuota(shared.flavors[kind.name].name, kind.name, _quotas(team, cohort, kind.name, covered, amounts))
+            for kind in kinds
+        ),
+        covered=covered,
+        state=team.state,
+        groups=(names.group(team.name), *team.access.groups),
+        iam_roles=tuple(team.access.iam_roles),
+        labels=_labels(team),
+        max_run_time=team.max_run_time,
+        default_priority=names.priority_class(team.default_priority) if team.default_priority else None,
+        largest={},
+    )
+
+
+def _quotas(team: Team, cohort: str | None, kind: str, covered: tuple[str, ...], amounts: _Amounts) -> tuple[Quota, ...]:
+    nominal = amounts.nominal.get(kind, {})
+    shares = {"in_cohort": cohort is not None}
+    quotas = [
+        limits(
+            team.sharing,
+            resource,
+            nominal.get(resource, 0),
+            **shares,
+            borrow=amounts.borrow.get(kind),
+            lend=amounts.lend.get(kind),
+        )
+        for resource in covered
+        if resource != PODS
+    ]
+    if team.max_pods is not None:
+        # A cap is the team's own: neither lent nor borrowed.
+        quotas.append(Quota(PODS, team.max_pods, 0, 0) if cohort else Quota(PODS, team.max_pods))
+    return tuple(quotas)
+
+
+def _labels(team: Team) -> dict[str, str]:
+    return {
+        **team.labels,
+        names.MANAGED_QUEUE_LABEL: "true",
+        names.QUOTA_ID_LABEL: team.name,
+        names.TEAM_LABEL: team.name,
+        names.STATE_LABEL: team.state,
+    }
+
+
+def _cohort(team: Team, platform: Platform) -> str | None:
+    """A team that doesn't share stands outside every cohort, unless its department keeps it (then with limits of 0)."""
+    if team.department in platform.environment.governance.departments:
+        return team.department
+    return None if team.sharing.strategy == "dont_lend" else ROOT_COHORT
+
+
+def _cohorts(shared: _Shared, held: ByType, guaranteed: ByType) -> tuple[CohortPlan, ...]:
+    governance = shared.platform.environment.governance
+    pool: tuple[FlavorQuota, ...] = ()
+    if governance.idle_sharing:
+        pool = tuple(
+            FlavorQuota(shared.flavors[kind].name, kind, _unowned(shared.covered, held[kind], guaranteed.get(kind, {})))
+            for kind in shared.kinds
+            if kind in held
+        )
+    departments = governance.departments
+
+    def depth(name: str) -> int:
+        parent = departments[name].parent
+        return 0 if parent is None else 1 + depth(parent)
+
+    return (
+        CohortPlan(ROOT_COHORT, None, None, pool),
+        *(
+            CohortPlan(name, departments[name].parent or ROOT_COHORT, departments[name].weight)
+            for name in sorted(departments, key=lambda name: (depth(name), name))
+        ),
+    )
+
+
+def _unowned(covered: tuple[str, ...], held: Resources, guaranteed: Resources) -> tuple[Quota, ...]:
+    """Capacity that no team owns, none where guarantees are above it."""
+    return tuple(Quota(r, max(0, held.get(r, 0) - guaranteed.get(r, 0))) for r in covered)
+
+
+def _cells(flavors: Iterable[FlavorQuota]) -> dict[Cell, Quota]:
+    return {(flavor.flavor, quota.resource): quota for flavor in flavors for quota in flavor.quotas}
+
+
+def _priority_classes(platform: Platform) -> tuple[PriorityClassPlan, ...]:
+    classes = platform.environment.governance.priority_classes
+    return tuple(
+        PriorityClassPlan(names.priority_class(name), declared.weight, declared.description)
+        for name, declared in sorted(classes.items(), key=lambda item: (-item[1].weight, item[0]))
+    )

@@ -1,0 +1,109 @@
+"""Guarantees and capacity by instance type, in base units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+from config.catalogue import MIG_SLICES, InstanceType, accelerator_kinds, instance_types, mig_slices
+from config.environment import ExistingCluster, InstanceGroup
+from config.findings import Finding, Severity
+from config.load import Platform
+from config.team import Amounts, Team
+from config.yamlsource import Path_
+from governance.amounts import AmountError, Request, expand, request_of, resolve, specification
+from governance.units import GPU, mig_resource, times, total
+
+ByType = dict[str, dict[str, int]]
+"""Amounts in base units, by instance type and resource."""
+
+
+def guarantees(team: Team, cluster: ExistingCluster, platform: Platform, findings: list[Finding]) -> ByType:
+    """A team's guaranteed amounts; entries that mean the same type add up. What can't be resolved becomes a finding."""
+    parts: dict[str, list[dict[str, int]]] = {}
+    for key, amounts in team.quota.items():
+        try:
+            for kind, request in _requests(key, amounts, cluster).items():
+                parts.setdefault(kind, []).append(resolve(request, instance_types()[kind]))
+        except AmountError as error:
+            findings.append(amount_finding(error, platform, team.name, ("quota", key)))
+    return {kind: total(resources) for kind, resources in parts.items()}
+
+
+def _requests(key: str, amounts: Amounts, cluster: ExistingCluster) -> dict[str, Request]:
+    """The entry by instance type: a family or accelerator kind is split over the types that the cluster has."""
+    request = request_of(amounts)
+    if key in instance_types():
+        return {key: request}
+    counts: dict[str, int] = {}
+    for group in cluster.instance_groups.values():
+        kind = instance_types()[group.instance_type]
+        if key in (kind.family, kind.accelerator):
+            counts[kind.name] = counts.get(kind.name, 0) + group.count
+    if not counts:
+        what = "accelerator kind" if key in accelerator_kinds() else "family"
+        raise AmountError(
+            "quota-no-group", "", f"no instance group has the {what} `{key}`", "name an instance type, or add a group"
+        )
+    return expand(request, [(instance_types()[name], count) for name, count in sorted(counts.items())])
+
+
+def absolute(team: Team, field: Literal["borrow", "lend"], platform: Platform, findings: list[Finding]) -> ByType:
+    """Absolute borrow or lending limits by instance type."""
+    result: ByType = {}
+    declared: Mapping[str, Amounts] = team.sharing.borrow if field == "borrow" else team.sharing.lend
+    for kind, amounts in declared.items():
+        try:
+            result[kind] = resolve(request_of(amounts), instance_types()[kind])
+        except AmountError as error:
+            findings.append(amount_finding(error, platform, team.name, ("sharing", field, kind)))
+    return result
+
+
+def amount_finding(error: AmountError, platform: Platform, team: str, path: Path_) -> Finding:
+    """The error at its line."""
+    place = (*path, *error.field.split(".", 1)) if error.field else path
+    return Finding(error.kind, Severity.ERROR, platform.where(team, place, key=True), error.message, error.remedy)
+
+
+def capacity(cluster: str, groups: Mapping[str, InstanceGroup], platform: Platform, findings: list[Finding]) -> ByType:
+    """What all instance groups hold, by instance type."""
+    result: ByType = {}
+    for name, group in sorted(groups.items()):
+        kind = instance_types()[group.instance_type]
+        try:
+            node = node_resources(kind, group.partitions)
+        except AmountError as error:
+            findings.append(amount_finding(error, platform, "", ("clusters", cluster, "instance_groups", name)))
+            continue
+        result[kind.name] = total((result.get(kind.name, {}), times(node, group.count)))
+    return result
+
+
+def node_resources(kind: InstanceType, partitions: Mapping[str, int]) -> dict[str, int]:
+    """What one node holds; GPUs that hold MIG partitions are no whole devices any more.
+
+    Raises AmountError for partitions that the type doesn't have, or that need more GPUs than it has.
+    """
+    resources = specification(kind)
+    if not partitions:
+        return resources
+    resolve(Request(partitions=partitions), kind)
+    gpus = -(-sum(count * mig_slices(profile) for profile, count in partitions.items()) // MIG_SLICES)
+    if gpus > (kind.accelerators or 0):
+        raise AmountError(
+            "mig-capacity", "partitions", f"the partitions need {gpus} GPUs, {kind.name} has {kind.accelerators}", "lower them"
+        )
+    resources[GPU] -= gpus
+    return resources | {mig_resource(profile): count for profile, count in partitions.items()}
+
+
+def sum_by_type(amounts: Iterable[ByType]) -> ByType:
+    """The sum over teams."""
+    result: ByType = {}
+    for by_type in amounts:
+        for kind, resources in by_type.items():
+            into = result.setdefault(kind, {})
+            for resource, amount in resources.items():
+                into[resource] = into.get(resource, 0) + amount
+    return result

@@ -1,0 +1,113 @@
+"""What a team lends, borrows, and can reach at most.
+
+Limits are rounded down to the base unit (one device, 1 m vCPU, 1 MiB). The reach is Kueue's own arithmetic
+(pkg/cache/scheduler/resource_node.go), so that the largest job is known before anything runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from config.team import Sharing
+from governance.units import Resources, percent
+
+Cell = tuple[str, str]
+"""A flavor and a resource: what Kueue counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """One resource of one flavor in a queue, in base units; None: no limit of its own."""
+
+    resource: str
+    nominal: int
+    borrowing_limit: int | None = None
+    lending_limit: int | None = None
+
+
+def limits(
+    sharing: Sharing,
+    resource: str,
+    nominal: int,
+    *,
+    in_cohort: bool,
+    borrow: Resources | None,
+    lend: Resources | None,
+) -> Quota:
+    """The quota with its limits. `borrow` and `lend` are the absolute amounts of this flavor, None where none are declared."""
+    if not in_cohort:
+        return Quota(resource, nominal)
+    if sharing.strategy == "dont_lend":
+        return Quota(resource, nominal, 0, 0)
+    borrowing = (borrow or {}).get(resource, 0) if sharing.borrow else percent(nominal, sharing.borrow_percent)
+    return Quota(resource, nominal, borrowing, _lending(sharing, resource, nominal, lend))
+
+
+def _lending(sharing: Sharing, resource: str, nominal: int, lend: Resources | None) -> int | None:
+    if lend is not None:
+        return min(nominal, lend.get(resource, 0))
+    if sharing.lend_limit is not None and sharing.lend_limit < 100:
+        return percent(nominal, sharing.lend_limit)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A queue or cohort in the tree of cohorts: its own amounts and limits by cell."""
+
+    name: str
+    parent: str | None
+    cells: Mapping[Cell, Quota]
+
+
+def potentials(cohorts: Iterable[Member], queues: Iterable[Member]) -> dict[str, dict[Cell, int]]:
+    """For each queue and cell, the most that the queue can ever use when all others are idle.
+
+    Linear in the number of cells. A cohort's parent must be among the cohorts.
+    """
+    tree = {cohort.name: cohort for cohort in cohorts}
+    members = list(queues)
+    pool: dict[str, dict[Cell, int]] = {name: {c: q.nominal for c, q in cohort.cells.items()} for name, cohort in tree.items()}
+    for queue in members:
+        if queue.parent is not None:
+            _add(pool[queue.parent], {cell: _shared(quota) for cell, quota in queue.cells.items()})
+    for name in _leaves_first(tree):
+        parent = tree[name].parent
+        if parent is not None:
+            _add(pool[parent], pool[name])
+    root = {name: _root(tree, name) for name in tree}
+    return {
+        queue.name: {cell: _reach(queue, cell, quota, root, pool) for cell, quota in queue.cells.items()} for queue in members
+    }
+
+
+def _reach(queue: Member, cell: Cell, quota: Quota, root: Mapping[str, str], pool: Mapping[str, Mapping[Cell, int]]) -> int:
+    if queue.parent is None:
+        return quota.nominal
+    available = quota.nominal - _shared(quota) + pool[root[queue.parent]].get(cell, 0)
+    return available if quota.borrowing_limit is None else min(quota.nominal + quota.borrowing_limit, available)
+
+
+def _shared(quota: Quota) -> int:
+    """What of a quota others may use."""
+    return quota.nominal if quota.lending_limit is None else min(quota.nominal, quota.lending_limit)
+
+
+def _add(into: dict[Cell, int], more: Mapping[Cell, int]) -> None:
+    for cell, amount in more.items():
+        into[cell] = into.get(cell, 0) + amount
+
+
+def _leaves_first(tree: Mapping[str, Member]) -> list[str]:
+    return sorted(tree, key=lambda name: -_depth(tree, name))
+
+
+def _depth(tree: Mapping[str, Member], name: str) -> int:
+    parent = tree[name].parent
+    return 0 if parent is None else 1 + _depth(tree, parent)
+
+
+def _root(tree: Mapping[str, Member], name: str) -> str:
+    parent = tree[name].parent
+    return name if parent is None else _root(tree, parent)

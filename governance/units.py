@@ -1,0 +1,78 @@
+"""Resources and their base units.
+
+Every amount is an integer in a base unit, so that sums and limits are exact: milli-vCPU, MiB, devices, pods. Amounts that a ratio
+yields are rounded down to the base unit, hence parts never exceed their whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from fractions import Fraction
+
+CPU = "cpu"
+MEMORY = "memory"
+GPU = "nvidia.com/gpu"
+NEURON = "aws.amazon.com/neurondevice"
+EFA = "vpc.amazonaws.com/efa"
+PODS = "pods"
+
+COVERED = (CPU, MEMORY, GPU, NEURON, EFA)
+"""Resources that every ClusterQueue covers, in the order in which it lists them (as HyperPod task governance does)."""
+DEVICES = (GPU, NEURON)
+
+Resources = Mapping[str, int]
+"""Amounts in base units by resource name; a resource that is missing has 0."""
+
+_BINARY = (("Ei", 1 << 40), ("Pi", 1 << 30), ("Ti", 1 << 20), ("Gi", 1 << 10), ("Mi", 1))
+
+
+def mig_resource(profile: str) -> str:
+    """The extended resource of a MIG profile, as the NVIDIA device plugin names it with the strategy `mixed`."""
+    return f"nvidia.com/{profile}"
+
+
+def is_device(resource: str) -> bool:
+    """Whether the resource is an accelerator or a part of one."""
+    return resource in DEVICES or resource.startswith("nvidia.com/mig-")
+
+
+def quantity(resource: str, amount: int) -> str:
+    """The amount as a Kubernetes quantity in canonical form, the one that API servers and webhooks write back."""
+    if resource == CPU:
+        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
+    if resource == MEMORY:
+        suffix, size = next((s, n) for s, n in _BINARY if amount % n == 0) if amount else ("", 1)
+        return f"{amount // size}{suffix}"
+    return str(amount)
+
+
+def shown(resource: str, amount: int) -> str:
+    """The amount as people say it: vCPUs, GiB, devices."""
+    if resource == CPU:
+        return _decimal(Fraction(amount, 1000))
+    if resource == MEMORY:
+        return f"{_decimal(Fraction(amount, 1024))} GiB"
+    return str(amount)
+
+
+def _decimal(value: Fraction) -> str:
+    return str(value.numerator) if value.denominator == 1 else f"{float(value):.1f}"
+
+
+def total(parts: Iterable[Resources]) -> dict[str, int]:
+    """The sum by resource."""
+    result: dict[str, int] = {}
+    for part in parts:
+        for resource, amount in part.items():
+            result[resource] = result.get(resource, 0) + amount
+    return result
+
+
+def times(resources: Resources, count: int) -> dict[str, int]:
+    """`count` of the same."""
+    return {resource: amount * count for resource, amount in resources.items()}
+
+
+def percent(amount: int, share: int) -> int:
+    """`share` percent of an amount, rounded down to the base unit: half of one GPU is none."""
+    return amount * share // 100
