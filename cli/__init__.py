@@ -1,0 +1,1 @@
+"""`hpctl`: a face over the packages, without logic of its own."""

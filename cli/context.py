@@ -1,0 +1,56 @@
+"""What verbs share: the project's folder, its environments, and their plans."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from config.findings import ConfigError, Finding, by_place, has_errors
+from config.load import Platform, Project
+from config.stack import environment_of, project_root
+from governance.model import Plan
+from governance.plan import plan
+
+
+def _stacks(context: typer.Context, incomplete: str) -> list[str]:
+    """Completion: the environments of the project."""
+    try:
+        names = Project(root_of(context)).environments()
+    except ConfigError:
+        return []
+    return [name for name in names if name.startswith(incomplete)]
+
+
+StackOption = Annotated[str, typer.Option("--stack", "-s", help="The stack, or the environment of that name.", autocompletion=_stacks)]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
+
+
+def root_of(context: typer.Context) -> Path:
+    """The project's folder, as --project says or as found from here."""
+    given = context.find_root().obj
+    return project_root((given or Path.cwd()).resolve())
+
+
+def planned(root: Path, stack: str) -> tuple[Platform, Plan]:
+    """A stack's environment and its plan. Raises ConfigError where either has errors, with all findings."""
+    platform = Project(root).load(environment_of(root, stack))
+    resolved = plan(platform)
+    if has_errors(resolved.findings):
+        raise ConfigError(resolved.findings)
+    return platform, resolved
+
+
+def all_findings(root: Path, environments: list[str]) -> list[Finding]:
+    """Findings of several environments, each once, in reading order."""
+    project = Project(root)
+    found: dict[Finding, None] = {}
+    for name in environments:
+        try:
+            findings = plan(project.load(name)).findings
+        except ConfigError as error:
+            findings = error.findings
+        found.update(dict.fromkeys(findings))
+    return by_place(found)

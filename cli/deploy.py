@@ -1,0 +1,112 @@
+"""`hpctl up` and `hpctl down`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from cli.console import count_words, print_findings, print_json, progress, say
+from cli.context import JsonOption, StackOption, YesOption, planned, root_of
+from config.findings import ConfigError, has_errors
+
+
+def up(
+    context: typer.Context,
+    stack: StackOption = "local",
+    yes: YesOption = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Declare a stack: check, say what changes, ask, and let Pulumi do it. A sandboxed stack boots its sandbox first."""
+    from governance.contract import job_contract
+    from sandbox.deploy import prepare
+
+    root = root_of(context)
+    platform, plan = planned(root, stack)
+    print_findings(plan.findings)
+    with progress() as shown:
+        deployment = prepare(root, stack, platform, plan, shown)
+    teams = [job_contract(cluster, team) for cluster in plan.clusters.values() for team in cluster.teams.values()]
+    with deployment.engine() as engine:
+        last = engine.outputs().get("teams", [])
+        forbidden = list(deployment.guards(last))
+        if has_errors(forbidden):
+            raise ConfigError(forbidden)
+        if not (_tell(last, teams, engine, yes) or yes or typer.confirm("Go on?", err=True)):
+            say("nothing was changed")
+            return 0
+        with progress() as shown:
+            result = engine.up(on_event=_follow(shown, stack))
+    if as_json:
+        findings = [finding.as_dict() for finding in plan.findings]
+        print_json({"stack": stack, "changes": result.changes.as_dict(), "teams": teams, "findings": findings})
+        return 0
+    say(f"{stack}: {_words(result.changes.as_dict())} in {result.duration:.1f} s; {count_words(plan.findings)}")
+    for name, path in deployment.kubeconfigs.items():
+        say(f"cluster {name}: kubeconfig {path}")
+    return 0
+
+
+def _tell(last: list[dict[str, Any]], teams: list[dict[str, Any]], engine: Any, yes: bool) -> bool:
+    """Say what changes, in words and (where somebody will be asked) in numbers. True if there is nothing to ask about."""
+    from governance.changes import changes
+
+    for sentence in changes(last, teams):
+        say(f"  {sentence}")
+    if yes:
+        return True
+    with progress() as shown:
+        shown.step("previewing")
+        counts = engine.preview().as_dict()
+    say(_words(counts))
+    return not any(number for what, number in counts.items() if what != "same")
+
+
+def _words(counts: dict[str, int]) -> str:
+    touched = [f"{number} to {what}" for what, number in counts.items() if what != "same" and number]
+    return ", ".join([*touched, f"{counts.get('same', 0)} unchanged"]) if touched else "no changes"
+
+
+def _follow(shown: Any, stack: str) -> Any:
+    """Progress from the engine's events: how many resources are done."""
+    shown.step(f"declaring {stack}")
+    done = [0, 0]
+
+    def on_event(event: Any) -> None:
+        if event.resource_pre_event is not None:
+            done[1] += 1
+        elif event.res_outputs_event is not None:
+            done[0] += 1
+        else:
+            return
+        shown.update(done[0], max(done[1], done[0]))
+
+    return on_event
+
+
+def down(
+    context: typer.Context,
+    stack: StackOption = "local",
+    yes: YesOption = False,
+    unprotect: Annotated[bool, typer.Option("--unprotect", help="Take protected objects as well (always so in a sandbox).")] = False,
+) -> int:
+    """Remove all that a stack declares; says first what is lost. The sandbox itself goes with `hpctl local down`."""
+    from sandbox import stacks
+    from sandbox.deploy import prepare
+
+    root = root_of(context)
+    platform, plan = planned(root, stack)
+    with progress() as shown:
+        deployment = prepare(root, stack, platform, plan, shown)
+    with deployment.engine() as engine:
+        for contract in engine.outputs().get("teams", []):
+            say(f"  team {contract['team']} on {contract['cluster']}: namespace {contract['namespace']} with all that runs in it")
+        if not yes and not typer.confirm(f"Remove everything that {stack} declares?", err=True, default=False):
+            say("nothing was removed")
+            return 0
+        if unprotect or stacks.clusters(platform):
+            engine.unprotect()
+        with progress() as shown:
+            result = engine.destroy(on_event=_follow(shown, stack))
+    say(f"{stack}: {_words(result.changes.as_dict())}")
+    return 0

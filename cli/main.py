@@ -1,0 +1,84 @@
+"""The entry point: verbs, and what their failures mean to the shell.
+
+Exit codes: 0 fine, 1 findings of severity error, 2 wrong usage, 3 a difference was found, 4 the environment failed, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cli import check, demo, deploy, local, quotas, render
+from cli.console import count_words, no_color, print_findings, say
+from config.findings import ConfigError
+from sandbox.errors import SandboxError as ToolError
+
+FINDINGS, USAGE, ENVIRONMENT, INTERRUPTED = 1, 2, 4, 130
+
+app = typer.Typer(
+    name="hpctl",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Platform-as-code for shared accelerators on SageMaker HyperPod.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(check.check)
+app.command()(quotas.quotas)
+app.command()(render.render)
+app.command()(deploy.up)
+app.command()(deploy.down)
+app.command()(demo.demo)
+app.add_typer(local.app, name="local")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"hpctl {version('hyperpod-platform')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    context: typer.Context,
+    project: Annotated[
+        Path | None, typer.Option("--project", "-C", help="The project's folder; default here or above.", file_okay=False)
+    ] = None,
+    no_colour: Annotated[bool, typer.Option("--no-color", help="Plain text; the variable NO_COLOR does so too.")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,  # noqa: ARG001
+) -> None:
+    if no_colour:
+        no_color()
+    context.obj = project
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a verb and exit with its code; failures are sentences, never tracebacks."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """The same, returning the exit code."""
+    try:
+        result: Any = app(arguments, standalone_mode=False)
+    except typer.TyperException as error:  # wrong usage
+        error.show()
+        return error.exit_code
+    except ConfigError as error:
+        print_findings(error.findings)
+        say(count_words(error.findings))
+        return FINDINGS
+    except ToolError as error:
+        say(f"hpctl: {error}")
+        return ENVIRONMENT
+    except (typer.Abort, KeyboardInterrupt):
+        say("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has gone
+        return 0
+    return result if isinstance(result, int) else 0

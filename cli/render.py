@@ -1,0 +1,35 @@
+"""`hpctl render`: the Kubernetes objects of a stack, as YAML or JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.console import print_json
+from cli.context import JsonOption, StackOption, planned, root_of
+from config.findings import ConfigError, Finding, Severity, Where, did_you_mean
+
+
+def render(
+    context: typer.Context,
+    stack: StackOption = "local",
+    cluster: Annotated[str | None, typer.Option(help="One cluster of the environment; default all.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print the objects that an `up` declares on the clusters, exactly. Kueue's own chart is not among them."""
+    import sys
+
+    from components.render import render as manifests
+
+    _, plan = planned(root_of(context), stack)
+    if cluster is not None and cluster not in plan.clusters:
+        known = did_you_mean(cluster, list(plan.clusters))
+        raise ConfigError([Finding("cluster-unknown", Severity.ERROR, Where("--cluster"), f"there is no cluster `{cluster}`", known)])
+    objects = [item for name, found in plan.clusters.items() if cluster in (None, name) for item in manifests(found)]
+    if as_json:
+        print_json(objects)
+        return
+    import yaml
+
+    yaml.dump_all(objects, sys.stdout, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False, width=120, explicit_start=True)

@@ -1,0 +1,1 @@
+"""Read-only readers of running systems."""

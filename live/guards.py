@@ -1,0 +1,94 @@
+"""What the running cluster forbids: changes that would lose running work, found before anything is touched.
+
+The admission policy on the cluster refuses a flavor that is dropped while in use as well; here it is said earlier, for all teams at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from config.findings import Finding, Severity, Where
+from config.load import Platform
+from governance.model import ClusterPlan
+
+QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
+DRAIN = "set `state: draining` for the teams named, apply, wait until nothing of theirs runs, and then make this change"
+
+
+class Source(Protocol):
+    """Reads lists from an API server."""
+
+    def items(self, path: str) -> list[dict[str, Any]]: ...
+
+
+def flavor_findings(platform: Platform, cluster: ClusterPlan, source: Source) -> Iterator[Finding]:
+    """An error for every flavor that a queue would lose while workloads hold quota on it.
+
+    Kueue forgets the usage of a flavor that a queue no longer lists, and gives the same nodes out a second time.
+    """
+    planned = {team.cluster_queue: team for team in cluster.teams.values()}
+    for queue in source.items(QUEUES):
+        team = planned.get(queue["metadata"]["name"])
+        if team is None:
+            continue
+        keeps = {flavor.flavor for flavor in team.flavors}
+        for flavor, used in _reserved(queue).items():
+            if flavor not in keeps:
+                yield Finding(
+                    "flavor-in-use",
+                    Severity.ERROR,
+                    platform.where(team.name, ("quota",), key=True),
+                    f"workloads of team `{team.name}` hold {used} on the flavor {flavor}, which this change takes from its queue",
+                    DRAIN,
+                )
+
+
+def removal_findings(last: Sequence[Mapping[str, Any]], platform: Platform, sources: Mapping[str, Source]) -> Iterator[Finding]:
+    """An error for every team whose file is gone before it was drained, or that still runs something.
+
+    `last` are the job contracts of the last deployment; `sources` the API servers by cluster.
+    """
+    for contract in last:
+        team, cluster = contract["team"], contract["cluster"]
+        if team in platform.teams:
+            continue
+        where = Where(f"teams/{team}.yaml")
+        if contract["state"] != "draining":
+            yield Finding(
+                "team-not-drained",
+                Severity.ERROR,
+                where,
+                f"team `{team}` was {contract['state']} when its file went; its namespace and queue are protected",
+                "restore the file with `state: draining`, apply, and then delete it",
+            )
+        elif cluster in sources:
+            yield from _still_running(team, contract["namespace"], where, sources[cluster])
+
+
+def _still_running(team: str, namespace: str, where: Where, source: Source) -> Iterator[Finding]:
+    workloads = source.items(f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{namespace}/workloads")
+    running = sorted(item["metadata"]["name"] for item in workloads if _holds_quota(item))
+    if running:
+        yield Finding(
+            "team-still-runs",
+            Severity.ERROR,
+            where,
+            f"team `{team}` still runs {', '.join(running[:5])}{' and more' if len(running) > 5 else ''}",
+            "wait until they have ended, or delete them",
+        )
+
+
+def _reserved(queue: Mapping[str, Any]) -> dict[str, str]:
+    """What workloads hold of each flavor, in words; flavors that nothing holds are left out."""
+    result = {}
+    for flavor in queue.get("status", {}).get("flavorsReservation", []):
+        held = [f"{r['total']} {r['name']}" for r in flavor.get("resources", []) if str(r.get("total", "0")) != "0"]
+        if held:
+            result[flavor["name"]] = ", ".join(held)
+    return result
+
+
+def _holds_quota(workload: Mapping[str, Any]) -> bool:
+    conditions = {c["type"]: c["status"] for c in workload.get("status", {}).get("conditions", [])}
+    return conditions.get("QuotaReserved") == "True" and conditions.get("Finished") != "True"

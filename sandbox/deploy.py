@@ -1,0 +1,96 @@
+"""Making a stack ready to run: its sandboxes, its engine, the way to its clusters."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from config.findings import Finding
+from config.load import Platform
+from config.stack import PROJECT
+from governance.model import Plan
+from live.guards import flavor_findings, removal_findings
+from live.kube import Reader
+from sandbox import stacks
+from sandbox.engine import ConfigValue, Engine, EngineSettings, kubernetes_plugin_installed, try_install_kubernetes_plugin
+from sandbox.paths import cache_root
+from sandbox.provider.kube import UnreachableError, connect
+from sandbox.toolchain import pulumi_binary
+
+if TYPE_CHECKING:
+    from sandbox.toolchain import Progress
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """A stack whose sandboxes run, with the settings of its engine."""
+
+    platform: Platform
+    plan: Plan
+    settings: EngineSettings
+    kubeconfigs: dict[str, Path]
+    """By cluster, where a file is known; others are in the stack's secrets."""
+
+    def engine(self) -> Engine:
+        return Engine(self.settings)
+
+    def guards(self, last: list[dict[str, Any]]) -> Iterator[Finding]:
+        """What the running clusters forbid; `last` are the job contracts of the last deployment."""
+        readers = {}
+        for name, path in self.kubeconfigs.items():
+            try:
+                reader = Reader(connect(str(path), self.plan.clusters[name].declared.context or "", ""))
+                yield from flavor_findings(self.platform, self.plan.clusters[name], reader)
+                readers[name] = reader
+            except UnreachableError:
+                continue  # a cluster that is still to come has nothing to lose; the engine reports one that should be there
+        yield from removal_findings(last, self.platform, readers)
+
+
+def prepare(root: Path, stack: str, platform: Platform, plan: Plan, progress: Progress) -> Deployment:
+    """Boot what must run and find the engine and its provider. Raises SandboxError."""
+    pulumi = pulumi_binary(progress)
+    booted = stacks.boot(root, stack, platform, plan, progress)
+    kubeconfigs = {name: status.kubeconfig for name, status in booted.items()}
+    config = {
+        f"{PROJECT}:kubeconfig-{name}": ConfigValue(path.read_text(encoding="utf-8"), secret=True) for name, path in kubeconfigs.items()
+    }
+    kubeconfigs |= {
+        name: (root / cluster.kubeconfig).expanduser() for name, cluster in platform.environment.clusters.items() if cluster.kubeconfig
+    }
+    home, backend, passphrase = _local_state(root, stack) if booted else (None, None, None)
+    progress.step("looking for the Kubernetes provider")
+    settings = EngineSettings(
+        project_dir=root,
+        stack=stack,
+        backend_url=backend,
+        pulumi=pulumi,
+        passphrase=passphrase,
+        env={},
+        config={**config, f"{PROJECT}:environment": ConfigValue(platform.name, secret=False)},
+        kubernetes_provider=_provider(pulumi),
+        pulumi_home=home,
+    )
+    return Deployment(platform, plan, settings, kubeconfigs)
+
+
+def _provider(pulumi: Path) -> str:
+    """The real plugin where it is or can be had, else the offline one."""
+    if kubernetes_plugin_installed(pulumi) or try_install_kubernetes_plugin(pulumi, cache_root()):
+        return "plugin"
+    return "offline"
+
+
+def _local_state(root: Path, stack: str) -> tuple[Path | None, str, str]:
+    """Pulumi's state of a sandboxed stack: a folder in the cache, and a passphrase of its own."""
+    folder = stacks.folder(root, stack)
+    state = folder / "state"
+    state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    secret = folder / "passphrase"
+    if not secret.exists():
+        secret.touch(mode=0o600)
+        secret.write_text(secrets.token_urlsafe(24), encoding="utf-8")
+    return None, f"file://{state}", secret.read_text(encoding="utf-8")
