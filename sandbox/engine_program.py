@@ -1,0 +1,150 @@
+# ruff: noqa: N802, ARG002 - method names and arguments are the protocol's
+"""The project's program as the engine's language host: the same ``__main__.py`` that ``pulumi up`` runs, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import gc
+import logging
+import os
+import runpy
+import sys
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+_GC_THRESHOLD: Final = (100_000, 50, 100)
+"""Registering resources makes many objects that live to the end; Python's own thresholds spend a third of the time on them."""
+
+
+class Program:
+    """Serves one run of ``__main__.py`` in ``folder`` on a loopback port (``--client``), with ``env`` added to the environment.
+
+    ``error`` is the exception that the program raised itself, if it did; failures of resources are the engine's, not among them.
+    """
+
+    def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
+        import grpc
+        from pulumi.runtime.proto import language_pb2_grpc
+
+        self.error: BaseException | None = None
+        self._folder = folder
+        self._env = env
+        self._server = grpc.server(ThreadPoolExecutor(4), options=[("grpc.max_receive_message_length", 1 << 29)])
+        language_pb2_grpc.add_LanguageRuntimeServicer_to_server(_servicer(self), self._server)
+        self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+
+    def __enter__(self) -> Self:
+        self._server.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._server.stop(grace=None)
+
+    def run(self, request: Any) -> str:
+        """Run the program as the engine asks; returns what the engine shall report as its error."""
+        from pulumi import runtime
+
+        runtime.reset_options(
+            project=request.project,
+            monitor_address=request.monitor_address,
+            engine_address=request.args[0] if request.args else "",
+            stack=request.stack,
+            parallel=request.parallel,
+            preview=request.dryRun,
+            organization=request.organization or "organization",
+        )
+        if request.config:
+            runtime.set_all_config(dict(request.config), list(request.configSecretKeys))
+        loop = asyncio.new_event_loop()
+        loop.set_default_executor(ThreadPoolExecutor(max(request.parallel, 1) * 4))
+        loop.set_exception_handler(lambda _loop, _context: None)  # what fails in the background fails in the engine as well
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+        try:
+            with _patient_collector(), _surroundings(self._folder, self._env):
+                loop.run_until_complete(runtime.run_in_stack(self._main))
+        except BaseException as error:  # noqa: BLE001 - whatever the program raises is the caller's to see
+            return self._failed(error)
+        finally:
+            _end(loop)
+        return ""
+
+    def _main(self) -> None:
+        runpy.run_path(str(self._folder / "__main__.py"), run_name="__main__")
+
+    def _failed(self, error: BaseException) -> str:
+        import grpc
+        from pulumi.errors import RunError
+
+        if isinstance(error, SystemExit) and not error.code:
+            return ""
+        if isinstance(error, (grpc.RpcError, asyncio.CancelledError)):
+            return "the engine has ended the program"  # because of an error of its own, which it reports
+        if not isinstance(error, RunError):
+            self.error = error
+        return str(error) or type(error).__name__
+
+
+def _servicer(program: Program) -> Any:
+    from pulumi.runtime.proto import LanguageRuntimeServicer, language_pb2, plugin_pb2
+
+    class Servicer(LanguageRuntimeServicer):
+        def About(self, request: Any, context: Any) -> Any:
+            return language_pb2.AboutResponse(executable=sys.executable, version=sys.version.partition(" ")[0])
+
+        def GetRequiredPlugins(self, request: Any, context: Any) -> Any:
+            return language_pb2.GetRequiredPluginsResponse()
+
+        def GetRequiredPackages(self, request: Any, context: Any) -> Any:
+            return language_pb2.GetRequiredPackagesResponse()
+
+        def GetPluginInfo(self, request: Any, context: Any) -> Any:
+            return plugin_pb2.PluginInfo()
+
+        def Run(self, request: Any, context: Any) -> Any:
+            return language_pb2.RunResponse(error=contextvars.copy_context().run(program.run, request))
+
+    return Servicer()
+
+
+def _end(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel what a failed program left running."""
+    pending = asyncio.all_tasks(loop)
+    for task in pending:
+        task.cancel()
+    with suppress(RuntimeError):
+        loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
+    loop.close()
+
+
+@contextmanager
+def _patient_collector() -> Iterator[None]:
+    before = gc.get_threshold()
+    gc.set_threshold(*_GC_THRESHOLD)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@contextmanager
+def _surroundings(folder: Path, env: Mapping[str, str]) -> Iterator[None]:
+    """What ``pulumi up`` gives a program: its folder as working directory and first on the path, and the environment."""
+    before, path, kept = Path.cwd(), list(sys.path), {key: os.environ.get(key) for key in env}
+    os.chdir(folder)
+    sys.path.insert(0, str(folder))
+    os.environ.update(env)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+        sys.path[:] = path
+        for key, value in kept.items():
+            if value is None:
+                os.environ.pop(key, None)
+            else:
+                os.environ[key] = value
