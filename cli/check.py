@@ -15,7 +15,9 @@ from config.stack import environment_of
 
 def check(
     context: typer.Context,
-    stack: Annotated[str | None, typer.Option("--stack", "-s", help="One stack or environment; default all environments.")] = None,
+    stack: Annotated[
+        str | None, typer.Option("--stack", "-s", help="One stack or environment; default all environments.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> int:
     """Check environments and teams: every finding with file, line and remedy. Touches nothing; exit code 1 on errors."""

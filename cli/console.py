@@ -52,7 +52,9 @@ def print_findings(findings: Iterable[Finding]) -> None:
 
     shown = console()
     for finding in findings:
-        line = Text.assemble((str(finding.where), "bold"), ": ", (str(finding.severity), _STYLE[finding.severity]), f": {finding.message}")
+        line = Text.assemble(
+            (str(finding.where), "bold"), ": ", (str(finding.severity), _STYLE[finding.severity]), f": {finding.message}"
+        )
         line.append(f" [{finding.id}]", style="dim")
         shown.print(line)
         if finding.remedy:

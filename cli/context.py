@@ -23,7 +23,9 @@ def _stacks(context: typer.Context, incomplete: str) -> list[str]:
     return [name for name in names if name.startswith(incomplete)]
 
 
-StackOption = Annotated[str, typer.Option("--stack", "-s", help="The stack, or the environment of that name.", autocompletion=_stacks)]
+StackOption = Annotated[
+    str, typer.Option("--stack", "-s", help="The stack, or the environment of that name.", autocompletion=_stacks)
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.console import console, print_findings, print_json, progress
+from cli.console import console, print_json, progress
 from cli.context import JsonOption, StackOption, planned, root_of
 
 
@@ -17,9 +17,10 @@ def demo(
     as_json: JsonOption = False,
 ) -> int:
     """Run the cases of workloads/ on a sandbox and show each verdict of Kueue's. Exit code 1 where one is not as expected."""
-    from sandbox import stacks
     from simulation.cases import load_cases
     from simulation.demo import run
+
+    from sandbox import stacks
 
     root = root_of(context)
     platform, plan = planned(root, stack)
@@ -47,7 +48,9 @@ def _table(rows: list[Any]) -> None:
     for row in rows:
         right = row.verdict == row.expected
         verdict = f"[green]{row.verdict}[/]" if right else f"[bold red]{row.verdict} ✗[/]"
-        table.add_row("" if row.case == last else row.case, row.team, row.workload, row.expected, verdict, row.reason, _nodes(row.nodes))
+        table.add_row(
+            "" if row.case == last else row.case, row.team, row.workload, row.expected, verdict, row.reason, _nodes(row.nodes)
+        )
         last = row.case
     console(out=True).print(table)
 

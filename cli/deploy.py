@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.console import count_words, print_findings, print_json, progress, say
+from cli.console import ConsoleProgress, count_words, print_findings, print_json, progress, say
 from cli.context import JsonOption, StackOption, YesOption, planned, root_of
 from config.findings import ConfigError, has_errors
+
+if TYPE_CHECKING:
+    from sandbox.engine import Engine, OnEvent, Progress
 
 
 def up(
@@ -19,6 +23,7 @@ def up(
 ) -> int:
     """Declare a stack: check, say what changes, ask, and let Pulumi do it. A sandboxed stack boots its sandbox first."""
     from governance.contract import job_contract
+
     from sandbox.deploy import prepare
 
     root = root_of(context)
@@ -36,18 +41,18 @@ def up(
             say("nothing was changed")
             return 0
         with progress() as shown:
-            result = engine.up(on_event=_follow(shown, stack))
+            result = engine.up(on_event=_follow(shown, f"declaring {stack}"))
     if as_json:
         findings = [finding.as_dict() for finding in plan.findings]
-        print_json({"stack": stack, "changes": result.changes.as_dict(), "teams": teams, "findings": findings})
+        print_json({"stack": stack, "changes": asdict(result.changes), "teams": teams, "findings": findings})
         return 0
-    say(f"{stack}: {_words(result.changes.as_dict())} in {result.duration:.1f} s; {count_words(plan.findings)}")
+    say(f"{stack}: {_words(asdict(result.changes))} in {result.duration:.1f} s; {count_words(plan.findings)}")
     for name, path in deployment.kubeconfigs.items():
         say(f"cluster {name}: kubeconfig {path}")
     return 0
 
 
-def _tell(last: list[dict[str, Any]], teams: list[dict[str, Any]], engine: Any, yes: bool) -> bool:
+def _tell(last: list[dict[str, Any]], teams: list[dict[str, Any]], engine: Engine, yes: bool) -> bool:
     """Say what changes, in words and (where somebody will be asked) in numbers. True if there is nothing to ask about."""
     from governance.changes import changes
 
@@ -57,7 +62,7 @@ def _tell(last: list[dict[str, Any]], teams: list[dict[str, Any]], engine: Any, 
         return True
     with progress() as shown:
         shown.step("previewing")
-        counts = engine.preview().as_dict()
+        counts = asdict(engine.preview())
     say(_words(counts))
     return not any(number for what, number in counts.items() if what != "same")
 
@@ -67,19 +72,20 @@ def _words(counts: dict[str, int]) -> str:
     return ", ".join([*touched, f"{counts.get('same', 0)} unchanged"]) if touched else "no changes"
 
 
-def _follow(shown: Any, stack: str) -> Any:
-    """Progress from the engine's events: how many resources are done."""
-    shown.step(f"declaring {stack}")
-    done = [0, 0]
+def _follow(shown: ConsoleProgress, text: str) -> OnEvent:
+    """Progress from the engine's events: how many resources are done, and what is waited for."""
+    shown.step(text)
+    done, known = 0, 0
 
-    def on_event(event: Any) -> None:
-        if event.resource_pre_event is not None:
-            done[1] += 1
-        elif event.res_outputs_event is not None:
-            done[0] += 1
-        else:
-            return
-        shown.update(done[0], max(done[1], done[0]))
+    def on_event(event: Progress) -> None:
+        nonlocal done, known
+        if event.what == "started":
+            known += 1
+        elif event.what in ("done", "failed"):
+            done += 1
+        elif event.what == "interrupted":
+            shown.step(event.message)
+        shown.update(done, max(known, done))
 
     return on_event
 
@@ -88,7 +94,9 @@ def down(
     context: typer.Context,
     stack: StackOption = "local",
     yes: YesOption = False,
-    unprotect: Annotated[bool, typer.Option("--unprotect", help="Take protected objects as well (always so in a sandbox).")] = False,
+    unprotect: Annotated[
+        bool, typer.Option("--unprotect", help="Take protected objects as well (always so in a sandbox).")
+    ] = False,
 ) -> int:
     """Remove all that a stack declares; says first what is lost. The sandbox itself goes with `hpctl local down`."""
     from sandbox import stacks
@@ -107,6 +115,6 @@ def down(
         if unprotect or stacks.clusters(platform):
             engine.unprotect()
         with progress() as shown:
-            result = engine.destroy(on_event=_follow(shown, stack))
-    say(f"{stack}: {_words(result.changes.as_dict())}")
+            counts = asdict(engine.destroy(on_event=_follow(shown, f"removing {stack}")))
+    say(f"{stack}: {_words(counts)}")
     return 0

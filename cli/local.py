@@ -9,17 +9,22 @@ import typer
 from cli.console import print_json, progress, say
 from cli.context import JsonOption, StackOption, planned, root_of
 
-app = typer.Typer(no_args_is_help=True, help="Sandboxes: a real engine, API server and Kueue on this machine.", rich_markup_mode=None)
+app = typer.Typer(
+    no_args_is_help=True, help="Sandboxes: a real engine, API server and Kueue on this machine.", rich_markup_mode=None
+)
 
 
 @app.command()
 def up(context: typer.Context, stack: StackOption = "local", as_json: JsonOption = False) -> None:
     """Boot a stack's sandboxes, or bring running ones up to date. Declares nothing yet: that is `hpctl up`."""
-    from sandbox.stacks import boot
+    from sandbox import stacks
 
-    platform, plan = planned(root_of(context), stack)
+    root = root_of(context)
+    platform, plan = planned(root, stack)
+    if not stacks.clusters(platform):
+        say(f"the environment {platform.name} has no cluster with `sandbox: true`")
     with progress() as shown:
-        booted = boot(stack, platform, plan, shown)
+        booted = stacks.boot(root, stack, platform, plan, shown)
     if as_json:
         print_json([status.as_dict() for status in booted.values()])
         return
@@ -29,14 +34,15 @@ def up(context: typer.Context, stack: StackOption = "local", as_json: JsonOption
 
 @app.command()
 def down(
+    context: typer.Context,
     stack: StackOption = "local",
     every: Annotated[bool, typer.Option("--all", help="All sandboxes of this machine.")] = False,
 ) -> None:
     """Stop a stack's sandboxes and remove all that they left: processes, data, logs, the stack's state."""
-    from sandbox.stacks import remove, stacks
+    from sandbox import stacks
 
-    for name in stacks() if every else [stack]:
-        say(f"sandbox {name}: {'stopped and removed' if remove(name) else 'there was none'}")
+    for name in stacks.keys() if every else [stacks.key(root_of(context), stack)]:
+        say(f"sandbox {name}: {'stopped and removed' if stacks.remove_key(name) else 'there was none'}")
 
 
 @app.command()

@@ -1,6 +1,7 @@
 """The entry point: verbs, and what their failures mean to the shell.
 
-Exit codes: 0 fine, 1 findings of severity error, 2 wrong usage, 3 a difference was found, 4 the environment failed, 130 interrupted.
+Exit codes: 0 fine, 1 findings of severity error, 2 wrong usage, 3 a difference was found, 4 the environment failed,
+130 interrupted.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from sandbox.errors import SandboxError as ToolError
 
 from cli import check, demo, deploy, local, quotas, render
 from cli.console import count_words, no_color, print_findings, say
 from config.findings import ConfigError
-from sandbox.errors import SandboxError as ToolError
 
 FINDINGS, USAGE, ENVIRONMENT, INTERRUPTED = 1, 2, 4, 130
 

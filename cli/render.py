@@ -25,11 +25,15 @@ def render(
     _, plan = planned(root_of(context), stack)
     if cluster is not None and cluster not in plan.clusters:
         known = did_you_mean(cluster, list(plan.clusters))
-        raise ConfigError([Finding("cluster-unknown", Severity.ERROR, Where("--cluster"), f"there is no cluster `{cluster}`", known)])
+        raise ConfigError(
+            [Finding("cluster-unknown", Severity.ERROR, Where("--cluster"), f"there is no cluster `{cluster}`", known)]
+        )
     objects = [item for name, found in plan.clusters.items() if cluster in (None, name) for item in manifests(found)]
     if as_json:
         print_json(objects)
         return
     import yaml
 
-    yaml.dump_all(objects, sys.stdout, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False, width=120, explicit_start=True)
+    yaml.dump_all(
+        objects, sys.stdout, Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper), sort_keys=False, width=120, explicit_start=True
+    )

@@ -1,6 +1,6 @@
 """What the running cluster forbids: changes that would lose running work, found before anything is touched.
 
-The admission policy on the cluster refuses a flavor that is dropped while in use as well; here it is said earlier, for all teams at once.
+The cluster's admission policy refuses to drop a flavor in use as well; here it is said earlier, and for all teams at once.
 """
 
 from __future__ import annotations

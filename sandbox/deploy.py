@@ -56,10 +56,13 @@ def prepare(root: Path, stack: str, platform: Platform, plan: Plan, progress: Pr
     booted = stacks.boot(root, stack, platform, plan, progress)
     kubeconfigs = {name: status.kubeconfig for name, status in booted.items()}
     config = {
-        f"{PROJECT}:kubeconfig-{name}": ConfigValue(path.read_text(encoding="utf-8"), secret=True) for name, path in kubeconfigs.items()
+        f"{PROJECT}:kubeconfig-{name}": ConfigValue(path.read_text(encoding="utf-8"), secret=True)
+        for name, path in kubeconfigs.items()
     }
     kubeconfigs |= {
-        name: (root / cluster.kubeconfig).expanduser() for name, cluster in platform.environment.clusters.items() if cluster.kubeconfig
+        name: (root / cluster.kubeconfig).expanduser()
+        for name, cluster in platform.environment.clusters.items()
+        if cluster.kubeconfig
     }
     home, backend, passphrase = _local_state(root, stack) if booted else (None, None, None)
     progress.step("looking for the Kubernetes provider")
@@ -71,14 +74,14 @@ def prepare(root: Path, stack: str, platform: Platform, plan: Plan, progress: Pr
         passphrase=passphrase,
         env={},
         config={**config, f"{PROJECT}:environment": ConfigValue(platform.name, secret=False)},
-        kubernetes_provider=_provider(pulumi),
+        kubernetes_provider=_provider(pulumi) if booted else "plugin",
         pulumi_home=home,
     )
     return Deployment(platform, plan, settings, kubeconfigs)
 
 
 def _provider(pulumi: Path) -> str:
-    """The real plugin where it is or can be had, else the offline one."""
+    """For a sandbox: the real plugin where it is or can be had, else the offline one."""
     if kubernetes_plugin_installed(pulumi) or try_install_kubernetes_plugin(pulumi, cache_root()):
         return "plugin"
     return "offline"
