@@ -16,6 +16,8 @@ from typing import Final
 _PR_SET_PDEATHSIG: Final = 1
 _KEPT: Final = ("PATH", "HOME", "TMPDIR", "LANG", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR")
 """What children see of the environment: programs here read many variables as settings (etcd every `ETCD_…`)."""
+_GO: Final = {"GOGC": "200"}
+"""Collecting garbage less often costs 150 MiB and saves a tenth of what a boot computes, most of it the API server's."""
 _TAIL_BYTES: Final = 8192
 IN_USE: Final = ("address already in use", "failed to listen on")
 
@@ -54,7 +56,7 @@ class Children:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={key: os.environ[key] for key in _KEPT if key in os.environ},
+                env=_GO | {key: os.environ[key] for key in _KEPT if key in os.environ},
                 cwd=self._logs,
                 preexec_fn=_dies_with(os.getpid()),  # noqa: PLW1509
             )
