@@ -46,7 +46,7 @@ def up(
         findings = [finding.as_dict() for finding in plan.findings]
         print_json({"stack": stack, "changes": asdict(result.changes), "teams": teams, "findings": findings})
         return 0
-    say(f"{stack}: {_words(asdict(result.changes))} in {result.duration:.1f} s; {count_words(plan.findings)}")
+    say(f"{stack}: {_words(asdict(result.changes), done=True)} in {result.duration:.1f} s; {count_words(plan.findings)}")
     for name, path in deployment.kubeconfigs.items():
         say(f"cluster {name}: kubeconfig {path}")
     return 0
@@ -63,13 +63,20 @@ def _tell(last: list[dict[str, Any]], teams: list[dict[str, Any]], engine: Engin
     with progress() as shown:
         shown.step("previewing")
         counts = asdict(engine.preview())
-    say(_words(counts))
+    say(_words(counts, done=False))
     return not any(number for what, number in counts.items() if what != "same")
 
 
-def _words(counts: dict[str, int]) -> str:
-    touched = [f"{number} to {what}" for what, number in counts.items() if what != "same" and number]
-    return ", ".join([*touched, f"{counts.get('same', 0)} unchanged"]) if touched else "no changes"
+_DONE = {"create": "created", "update": "updated", "delete": "deleted", "replace": "replaced"}
+
+
+def _words(counts: dict[str, int], *, done: bool) -> str:
+    """`3 to create, 57 unchanged`, or `3 created, 57 unchanged`."""
+    touched = [f"{number} {_DONE[what] if done else f'to {what}'}" for what, number in counts.items() if what in _DONE and number]
+    same = counts["same"]
+    if not touched:
+        return f"nothing {'has changed' if done else 'changes'}, {same} unchanged" if same else "nothing changes"
+    return ", ".join([*touched, *([f"{same} unchanged"] if same else [])])
 
 
 def _follow(shown: ConsoleProgress, text: str) -> OnEvent:
@@ -116,5 +123,5 @@ def down(
             engine.unprotect()
         with progress() as shown:
             counts = asdict(engine.destroy(on_event=_follow(shown, f"removing {stack}")))
-    say(f"{stack}: {_words(counts)}")
+    say(f"{stack}: {_words(counts, done=True)}")
     return 0
