@@ -15,7 +15,7 @@ class Progress(Protocol):
         """`done` of `total` parts of the current piece are finished."""
 
 
-class Silent:
+class SilentProgress:
     """Nobody wants to know."""
 
     def step(self, text: str) -> None:

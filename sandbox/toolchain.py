@@ -15,9 +15,19 @@ from sandbox.errors import SandboxError
 from sandbox.gobuild import build, find_build, go_version, require_go
 from sandbox.paths import tools_root
 from sandbox.pins import CONTROL_PLANE, KWOK, MODULE_OF, MODULES, GoModule
-from sandbox.progress import Progress, Silent
+from sandbox.progress import Progress, SilentProgress
 
-__all__ = ["CLUSTER_TOOLS", "TOOLS", "Progress", "Silent", "ensure", "ensure_all", "kueue_chart", "kueue_files", "pulumi_binary"]
+__all__ = [
+    "CLUSTER_TOOLS",
+    "TOOLS",
+    "Progress",
+    "SilentProgress",
+    "ensure",
+    "ensure_all",
+    "kueue_chart",
+    "kueue_files",
+    "pulumi_binary",
+]
 
 TOOLS: Final = tuple(MODULE_OF)
 """All tools by name."""
