@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field
 
-from config.findings import did_you_mean
-from config.kueue import FRAMEWORKS, Frameworks, KueueVersion, check_feature_gates
+from config.kueue import FRAMEWORKS, Framework, KueueVersion
 from config.team import InstanceTypeName, Partitions
-from config.vocabulary import ClassName, LabelKey, Labels, LabelValue, Model, Name, Seconds, Words, problem
+from config.vocabulary import ClassName, LabelKey, Labels, LabelValue, List, Model, Name, Seconds, Words
 
 Backend = Literal["kueue", "managed"]
 """Who keeps the queues: `kueue`, open-source Kueue set up by us; `managed`, the EKS add-on for HyperPod task governance."""
@@ -19,11 +18,13 @@ IdleCompute = Literal["fair_share", "first_come_first_served"]
 
 ROOT_COHORT = "hyperpod"
 """The cohort that all sharing teams and departments of a cluster stand under."""
+HOSTNAME = "kubernetes.io/hostname"
+"""Label of the node itself: the nearest level of a topology."""
 DEFAULT_TOPOLOGY_LEVELS = (
     "topology.k8s.aws/network-node-layer-1",
     "topology.k8s.aws/network-node-layer-2",
     "topology.k8s.aws/network-node-layer-3",
-    "kubernetes.io/hostname",
+    HOSTNAME,
 )
 """Node labels from the farthest layer to the node itself, as EC2 gives them and task governance uses them."""
 
@@ -53,12 +54,11 @@ class InstanceGroup(Model):
     instance_type: InstanceTypeName
     count: Annotated[int, Field(ge=0, le=6758)]
     """Instances, 0–6,758 (SageMaker API, ClusterInstanceGroupSpecification.InstanceCount)."""
-    availability_zone: Annotated[str, Field(min_length=1, max_length=63)] | None = None
+    availability_zone: Annotated[LabelValue, Field(min_length=1)] | None = None
+    """Zone of the nodes, as `us-east-1a`."""
     labels: Annotated[Labels, Field(max_length=50)] = Field(default_factory=dict)
     """Labels of the nodes, at most 50 (SageMaker API, KubernetesConfig)."""
-    taints: Annotated[
-        tuple[Taint, ...], BeforeValidator(lambda v: tuple(v) if isinstance(v, list) else v), Field(max_length=8)
-    ] = ()
+    taints: Annotated[List(Taint), Field(max_length=8)] = ()  # type: ignore[valid-type]
     """Taints of the nodes. At most 8: a ResourceFlavor holds no more tolerations."""
     partitions: Partitions = Field(default_factory=dict)
     """MIG partitions of one instance by profile; GPUs that hold partitions are no longer whole devices."""
@@ -74,7 +74,7 @@ class Kueue(Model):
     chart: Annotated[str, Field(min_length=1)] = "oci://registry.k8s.io/kueue/charts/kueue"
     """The chart: an OCI reference, a mirror's, or a local path."""
     namespace: Name = "kueue-system"
-    frameworks: Frameworks = FRAMEWORKS
+    frameworks: Words(Framework) = FRAMEWORKS  # type: ignore[valid-type]
     """Kinds of jobs that Kueue queues (`integrations.frameworks`)."""
     external_frameworks: Words(Annotated[str, Field(pattern=r"^[^.]+\.[^.]+\..+$")]) = ()  # type: ignore[valid-type]
     """Kinds that another controller integrates, as `Kind.version.group`."""
@@ -86,11 +86,6 @@ class Kueue(Model):
     client_qps: Annotated[int, Field(ge=1, le=10_000)] = 50
     """Requests a second that Kueue may send to the API server."""
     client_burst: Annotated[int, Field(ge=1, le=20_000)] = 100
-
-    @model_validator(mode="after")
-    def _gates_known(self) -> Kueue:
-        check_feature_gates(self.version, self.feature_gates)
-        return self
 
 
 class ExistingCluster(Model):
@@ -105,16 +100,6 @@ class ExistingCluster(Model):
     instance_groups: Annotated[dict[Name, InstanceGroup], Field(max_length=100)]
     """The cluster's capacity, by group name; at most 100."""
     kueue: Kueue = Field(default_factory=Kueue)
-
-    @model_validator(mode="after")
-    def _one_connection(self) -> ExistingCluster:
-        if self.sandbox and (self.kubeconfig or self.context):
-            raise problem(
-                "sandbox_connection", "a sandbox brings its own kubeconfig", "remove kubeconfig and context, or sandbox"
-            )
-        if self.sandbox and self.kueue.install:
-            raise problem("sandbox_kueue", "a sandbox runs Kueue itself", "set kueue.install: false")
-        return self
 
 
 class PriorityClass(Model):
@@ -140,12 +125,6 @@ class Topology(Model):
     enabled: bool = True
     levels: Annotated[Words(LabelKey), Field(min_length=1, max_length=16)] = DEFAULT_TOPOLOGY_LEVELS  # type: ignore[valid-type]
     """Node labels, farthest layer first, 1–16; `kubernetes.io/hostname` only as the last."""
-
-    @model_validator(mode="after")
-    def _hostname_last(self) -> Topology:
-        if "kubernetes.io/hostname" in self.levels[:-1]:
-            raise problem("topology_hostname", "kubernetes.io/hostname is not the last level", "move it to the end")
-        return self
 
 
 class Gang(Model):
@@ -181,36 +160,6 @@ class Governance(Model):
     gang: Gang | None = None
     departments: dict[Name, Department] = Field(default_factory=dict)
 
-    @model_validator(mode="after")
-    def _ranking_fits(self) -> Governance:
-        if self.task_ranking == "first_come_first_served" and self.priority_classes:
-            raise problem(
-                "ranking_classes",
-                "first come, first served ranks by no class, yet priority_classes are given",
-                "remove one of the two",
-            )
-        if self.task_ranking == "priority_classes" and not self.priority_classes:
-            raise problem("ranking_classes", "ranking by priority classes needs priority_classes", "name at least one class")
-        return self
-
-    @model_validator(mode="after")
-    def _departments_form_a_tree(self) -> Governance:
-        for name in self.departments:
-            if name == ROOT_COHORT:
-                raise problem("department_name", f"`{name}` is the name of the root cohort", "choose another")
-            above: list[str] = [name]
-            while (parent := self.departments[above[-1]].parent) is not None:
-                if parent not in self.departments:
-                    raise problem(
-                        "department_unknown",
-                        f"`{above[-1]}` names the parent `{parent}`, which is no department",
-                        did_you_mean(parent, list(self.departments)),
-                    )
-                if parent in above:
-                    raise problem("department_cycle", f"departments lead in a circle: {' → '.join([*above, parent])}", "break it")
-                above.append(parent)
-        return self
-
 
 class TeamSelection(Model):
     """Which teams an environment takes."""
@@ -229,6 +178,3 @@ class Environment(Model):
     clusters: Annotated[dict[Name, ExistingCluster], Field(min_length=1)]
     governance: Governance = Field(default_factory=Governance)
     teams: TeamSelection = Field(default_factory=TeamSelection)
-
-
-__all__ = ["Environment", "ExistingCluster", "Governance", "InstanceGroup"]

@@ -9,59 +9,90 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from config.findings import Finding, Severity, did_you_mean
+from config.findings import Finding, did_you_mean, problem_at, quoted
 from config.yamlsource import Key, Layered, Path_
 
-_TYPE_WORDS = {
+_KEY = "[key]"
+"""What pydantic appends to the place of a map's key."""
+_TYPES = {
     "string_type": "text",
     "int_type": "a whole number",
     "float_type": "a number",
+    "finite_number": "a finite number",
     "bool_type": "true or false",
     "dict_type": "a map",
     "model_type": "a map",
     "model_attributes_type": "a map",
     "tuple_type": "a list",
-    "list_type": "a list",
+}
+_BOUNDS = {
+    "greater_than": ("gt", "more than {}"),
+    "greater_than_equal": ("ge", "at least {}"),
+    "less_than": ("lt", "less than {}"),
+    "less_than_equal": ("le", "at most {}"),
+}
+_SIZES = {
+    "string_too_short": ("min_length", "at least {} characters"),
+    "string_too_long": ("max_length", "at most {} characters"),
+    "too_short": ("min_length", "at least {} entries"),
+    "too_long": ("max_length", "at most {} entries"),
 }
 
 
-def findings_of(error: ValidationError, model: type[BaseModel], source: Layered, prefix: Path_ = ()) -> list[Finding]:
-    """Every complaint of one validation, each at its line."""
-    return [_finding(details, model, source, prefix) for details in error.errors(include_url=False)]
+def findings_of(error: ValidationError, model: type[BaseModel], source: Layered, also: tuple[str, ...] = ()) -> list[Finding]:
+    """Every complaint of one validation, each at its line. `also`: keys of the file that the model itself doesn't have."""
+    return [_finding(details, model, source, also) for details in error.errors(include_url=False)]
 
 
-def _finding(details: ErrorDetails, model: type[BaseModel], source: Layered, prefix: Path_) -> Finding:
-    loc = tuple(part for part in details["loc"] if part not in ("existing", "hyperpod"))
-    on_key = bool(loc) and loc[-1] == "[key]"
-    path = prefix + (loc[:-1] if on_key else loc)
-    kind = details["type"]
-    where = source.where(path, key=on_key or kind == "extra_forbidden")
-    message, remedy = _words(details, loc, model)
-    return Finding(kind.replace("_", "-"), Severity.ERROR, where, message, remedy)
-
-
-def _words(details: ErrorDetails, loc: tuple[Key, ...], model: type[BaseModel]) -> tuple[str, str]:
-    kind, context, value = details["type"], details.get("ctx", {}), details["input"]
-    name = ".".join(str(part) for part in loc if part != "[key]") or "the file"
-    if "text" in context:
-        prefix = f"{name}: " if loc and not str(context["text"]).startswith(f"`{loc[-1]}`") else ""
-        return f"{prefix}{context['text']}", str(context["remedy"])
+def _finding(details: ErrorDetails, model: type[BaseModel], source: Layered, also: tuple[str, ...]) -> Finding:
+    kind, on_key = details["type"], details["loc"][-1:] == (_KEY,)
+    loc = details["loc"][:-1] if on_key else details["loc"]
+    path, _ = _walk(loc, model)
     if kind == "extra_forbidden":
-        return f"unknown key `{loc[-1]}`", did_you_mean(str(loc[-1]), sorted(_fields_at(model, loc[:-1])))
-    if kind == "missing":
-        return f"`{loc[-1]}` is missing{_inside(loc)}", "add it"
+        known = sorted({*_fields_at(model, loc[:-1]), *(also if len(path) == 1 else ())})
+        remedy = did_you_mean(str(path[-1]), known) or "remove it"
+        return problem_at("unknown-key", source.where(path, key=True), f"unknown key {quoted(path[-1])}{_inside(path)}", remedy)
+    if kind in ("missing", "union_tag_not_found"):
+        place = path if kind == "missing" else (*path, "kind")
+        return problem_at("missing-key", source.where(place), f"`{place[-1]}` is missing{_inside(place)}", f"add `{place[-1]}:`")
+    message, remedy = _words(details, path)
+    return problem_at(kind.replace("_", "-"), source.where(path, key=on_key), message, remedy)
+
+
+def _words(details: ErrorDetails, path: Path_) -> tuple[str, str]:
+    kind, context, value = details["type"], details.get("ctx", {}), details["input"]
+    name = f"{dotted(path)}: " if path else ""
+    if "text" in context:
+        return f"{name}{context['text']}", str(context["remedy"])
     if kind in ("literal_error", "union_tag_invalid"):
+        word = context.get("tag", value)
         known = _expected(context)
-        return f"{name}: {_shown(value)} is not one of {', '.join(f'`{k}`' for k in known)}", did_you_mean(str(value), known)
-    if kind == "union_tag_not_found":
-        return f"{name}: `kind` is missing", "add it"
-    if kind in _TYPE_WORDS:
-        return f"{name}: {_shown(value)} is not {_TYPE_WORDS[kind]}", _type_remedy(kind, value)
-    return f"{name}: {_shown(value)}: {details['msg'][:1].lower()}{details['msg'][1:]}", ""
+        return f"{name}{quoted(word)} is not one of {', '.join(f'`{k}`' for k in known)}", did_you_mean(
+            str(word), known
+        ) or "use one of them"
+    if kind in _TYPES:
+        return f"{name}{quoted(value)} is not {_TYPES[kind]}", _type_remedy(kind, value)
+    if kind in _BOUNDS:
+        key, words = _BOUNDS[kind]
+        return f"{name}{quoted(value)} is out of range", words.format(f"{context[key]:,}")
+    if kind in _SIZES:
+        key, words = _SIZES[kind]
+        return (
+            f"{name}{quoted(value)} is {'empty' if not value else kind.replace('_', ' ').removeprefix('string ')}",
+            words.format(context[key]),
+        )
+    if kind == "string_pattern_mismatch":
+        return f"{name}{quoted(value)} is not of the form asked for", f"the form is {context['pattern']}"
+    return f"{name}{quoted(value)}: {details['msg'][:1].lower()}{details['msg'][1:]}", "change the value"
 
 
-def _inside(loc: tuple[Key, ...]) -> str:
-    return f" in `{'.'.join(str(part) for part in loc[:-1])}`" if len(loc) > 1 else ""
+def dotted(path: Path_) -> str:
+    """A place in words; long keys are cut."""
+    return ".".join(text if len(text := str(part)) <= 63 else text[:62] + "…" for part in path)
+
+
+def _inside(path: Path_) -> str:
+    return f" in `{dotted(path[:-1])}`" if len(path) > 1 else ""
 
 
 def _expected(context: dict[str, Any]) -> list[str]:
@@ -70,34 +101,47 @@ def _expected(context: dict[str, Any]) -> list[str]:
 
 
 def _type_remedy(kind: str, value: Any) -> str:
-    if kind == "string_type" and isinstance(value, (int, float)):
+    if value is None:
+        return "write a value, or remove the key"
+    if kind == "string_type" and isinstance(value, (bool, int, float)):
         return f'quote it: "{str(value).lower() if isinstance(value, bool) else value}"'
-    if kind in ("int_type", "float_type") and isinstance(value, str) and value.replace(".", "", 1).isdigit():
+    if kind in ("int_type", "float_type") and isinstance(value, str) and value.replace(".", "", 1).isdecimal():
         return "remove the quotes"
-    if kind == "tuple_type" and isinstance(value, str):
-        return f"write a list: [{value}]"
-    return ""
+    if kind == "tuple_type" and isinstance(value, (str, int, float)):
+        return f"write a list: [{str(value)[:63]}]"
+    return f"write {_TYPES[kind]}"
 
 
-def _shown(value: Any) -> str:
-    text = "nothing" if value is None else f"`{str(value).lower() if isinstance(value, bool) else value}`"
-    if isinstance(value, dict):
-        return "a map"
-    if isinstance(value, (list, tuple)):
-        return "a list"
-    return text if len(text) <= 80 else text[:77] + "…`"
+def _walk(loc: tuple[Key, ...], model: type[BaseModel]) -> tuple[Path_, list[Any]]:
+    """pydantic's place as a path in the file, and the annotations there.
+
+    The two differ where one of several models was chosen by a tag: pydantic's place names the tag, the file has no such level.
+    """
+    path: list[Key] = []
+    options: list[Any] = [model]
+    for part in loc:
+        models = [option for option in options if _is_model(option)]
+        if len(models) > 1 and (tagged := [m for m in models if _has_tag(m, part)]):
+            options = tagged
+            continue
+        options = [child for option in options for child in _step(option, part)]
+        path.append(part)
+    return tuple(path), options
 
 
 def _fields_at(model: type[BaseModel], loc: tuple[Key, ...]) -> set[str]:
     """Names of the fields that a place of the declaration may have."""
-    annotations: list[Any] = [model]
-    for part in loc:
-        annotations = [child for annotation in annotations for child in _step(annotation, part)]
-    return {name for annotation in annotations if _is_model(annotation) for name in annotation.model_fields}
+    return {name for option in _walk(loc, model)[1] if _is_model(option) for name in option.model_fields}
 
 
 def _is_model(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _has_tag(model: type[BaseModel], tag: Key) -> bool:
+    return any(
+        tag in get_args(field.annotation) for field in model.model_fields.values() if get_origin(field.annotation) is Literal
+    )
 
 
 def _step(annotation: Any, part: Key) -> Iterator[Any]:

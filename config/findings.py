@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
+
+_SHOWN = 80
+"""Characters of a value that a message shows."""
 
 
 class Severity(StrEnum):
@@ -19,7 +21,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Where:
-    """A place in a file; line and column count from 1, 0 where the finding has no line."""
+    """A place in a file; line and column count from 1, 0 where there is no such file."""
 
     file: str
     line: int = 0
@@ -31,7 +33,10 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a user should know before anything is touched."""
+    """One thing that a user should know before anything is touched.
+
+    Message and remedy are one printable line each, whatever bytes the file holds: control characters are written as escapes.
+    """
 
     id: str
     severity: Severity
@@ -39,6 +44,12 @@ class Finding:
     message: str
     remedy: str = ""
     docs: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("message", "remedy"):
+            text = getattr(self, name)
+            if not text.isprintable():
+                object.__setattr__(self, name, printable(text))
 
     def as_dict(self) -> dict[str, Any]:
         """The finding as flat, JSON-ready data."""
@@ -56,20 +67,43 @@ class ConfigError(Exception):
         super().__init__("\n".join(f"{f.where}: {f.message}" + (f" ({f.remedy})" if f.remedy else "") for f in errors))
 
 
+def problem_at(id_: str, where: Where, message: str, remedy: str) -> Finding:
+    """A finding that refuses the run."""
+    return Finding(id_, Severity.ERROR, where, message, remedy)
+
+
 def has_errors(findings: Iterable[Finding]) -> bool:
     return any(f.severity is Severity.ERROR for f in findings)
 
 
 def by_place(findings: Iterable[Finding]) -> list[Finding]:
-    """Findings in reading order: by file, line and column."""
-    return sorted(findings, key=lambda f: (f.where, f.id, f.message))
+    """Findings in reading order, by file, line and column; each once."""
+    return sorted(dict.fromkeys(findings), key=lambda f: (f.where, f.id, f.message))
+
+
+def printable(text: str) -> str:
+    """The text with escapes for what a terminal would act on or can't show."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def quoted(value: object) -> str:
+    """A value of a file as messages show it: `value`, cut where it is long."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, dict):
+        return "a map"
+    if isinstance(value, (list, tuple)):
+        return "a list"
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return f"`{text if len(text) <= _SHOWN else text[: _SHOWN - 1] + '…'}`"
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """A remedy for a mistyped word, or the list of what is known if nothing is near (and the list is short)."""
-    near = get_close_matches(word, known, n=1, cutoff=0.6) or get_close_matches(
-        word.lower(), [k for k in known if k.lower() == k], n=1, cutoff=0.6
-    )
+    """The nearest known word, or all of them where none is near and they are few; empty if neither."""
+    from difflib import get_close_matches  # only for messages: not worth its import on a good run
+
+    near = get_close_matches(word.lower(), known, n=1, cutoff=0.6) if len(word) <= _SHOWN else []
+    near = near or (get_close_matches(word, known, n=1, cutoff=0.6) if len(word) <= _SHOWN else [])
     if near:
         return f"did you mean `{near[0]}`?"
     if 0 < len(known) <= 12:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator
 
-from config.findings import did_you_mean
+from config.findings import did_you_mean, quoted
 from config.vocabulary import problem
 
 KueueVersion = Literal["0.16.6"]
@@ -44,26 +44,14 @@ TASProfileLeastFreeCapacity TASProfileMixed TASReplaceNodeOnNodeTaints TASReplac
 TopologyAwareScheduling VisibilityOnDemand WorkloadRequestUseMergePatch
 """
 FEATURE_GATES: dict[str, frozenset[str]] = {"0.16.6": frozenset(_GATES.split())}
-
-
-def check_feature_gates(version: str, gates: dict[str, bool]) -> None:
-    """Refuse gates that `version` doesn't have: Kueue would not start."""
-    known = FEATURE_GATES[version]
-    unknown = [gate for gate in gates if gate not in known]
-    if unknown:
-        raise problem(
-            "feature_gate_unknown",
-            f"Kueue {version} has no feature gate {', '.join(f'`{g}`' for g in unknown)}",
-            did_you_mean(unknown[0], sorted(known)),
-        )
+"""Gates by version. Kueue doesn't start with one that it doesn't know."""
 
 
 def _framework(value: str) -> str:
     if value not in FRAMEWORKS:
-        raise problem("framework_unknown", f"`{value}` is not a framework of Kueue", did_you_mean(value, FRAMEWORKS))
+        remedy = did_you_mean(value, FRAMEWORKS) or "see Kueue's integrations.frameworks"
+        raise problem("framework_unknown", f"{quoted(value)} is not a framework of Kueue", remedy)
     return value
 
 
-Frameworks = Annotated[
-    tuple[Annotated[str, AfterValidator(_framework)], ...], BeforeValidator(lambda v: tuple(v) if isinstance(v, list) else v)
-]
+Framework = Annotated[str, AfterValidator(_framework)]

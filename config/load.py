@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
+from config.consistency import environment_findings
 from config.environment import Environment
-from config.errors import findings_of
-from config.findings import ConfigError, Finding, Severity, Where, by_place, did_you_mean, has_errors
+from config.files import ENVIRONMENTS, SUFFIX, TEAMS, listing, merge, no_environment, not_a_map, validated
+from config.findings import ConfigError, Finding, Where, by_place, has_errors, printable, problem_at
 from config.team import Team
+from config.teamfile import environment_names, team_of
 from config.yamlsource import Document, Layered, Path_, read
 
-ENVIRONMENTS = "environments"
-TEAMS = "teams"
-_IDENTITY = ("apiVersion", "name", "only", "environments")
+__all__ = ["ENVIRONMENTS", "TEAMS", "Platform", "Project", "merge"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +28,8 @@ class Platform:
     """In the order of their names."""
     sources: Mapping[str, Layered] = field(repr=False, compare=False)
     """Where things stand: the environment under "", each team under its name."""
+    findings: tuple[Finding, ...] = field(default=(), repr=False, compare=False)
+    """What was found while the files were read; the plan repeats it."""
 
     def where(self, team: str = "", path: Path_ = (), *, key: bool = False) -> Where:
         """The place of a setting, for a finding."""
@@ -42,72 +42,85 @@ class Project:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._documents: dict[Path, tuple[Document, list[Finding]]] = {}
+        self._folders: dict[str, tuple[dict[str, Path], list[Finding]]] = {}
 
     def environments(self) -> list[str]:
         """Names of the declared environments, sorted."""
-        return sorted(path.stem for path in (self.root / ENVIRONMENTS).glob("*.yaml"))
+        return list(self._folder(ENVIRONMENTS)[0])
 
     def load(self, environment: str) -> Platform:
         """One environment with its teams.
 
         Raises ConfigError with every finding of every file, if any is an error.
         """
+        platform, findings = self.declared(environment)
+        if platform is None or has_errors(findings):
+            raise ConfigError(findings)
+        return platform
+
+    def declared(self, environment: str) -> tuple[Platform | None, list[Finding]]:
+        """What could be read of an environment, and every finding of its files in reading order.
+
+        Teams with errors are left out; None where the environment itself has errors. Never raises for what the files say.
+        """
         findings: list[Finding] = []
         declared, source = self._environment(environment, findings)
         teams, sources = self._teams(environment, declared, findings)
-        if declared is None or source is None or has_errors(findings):
-            raise ConfigError(by_place(findings))
-        return Platform(environment, declared, teams, {"": source, **sources})
+        findings = by_place(findings)
+        if declared is None or source is None:
+            return None, findings
+        return Platform(environment, declared, teams, {"": source, **sources}, tuple(findings)), findings
+
+    def _folder(self, name: str) -> tuple[dict[str, Path], list[Finding]]:
+        if name not in self._folders:
+            self._folders[name] = listing(self.root / name, name)
+        return self._folders[name]
 
     def _read(self, path: Path) -> tuple[Document, list[Finding]]:
         if path not in self._documents:
-            self._documents[path] = read(path, path.relative_to(self.root).as_posix())
+            self._documents[path] = read(path, printable(f"{path.parent.name}/{path.name}"))
         return self._documents[path]
 
     def _environment(self, name: str, findings: list[Finding]) -> tuple[Environment | None, Layered | None]:
-        layers = self._base_chain(name, findings)
-        if not layers:
+        chain = self._base_chain(name, findings)
+        if not chain:
             return None, None
-        source = Layered(tuple((document, ()) for document in layers))
+        source = Layered(tuple((document, ()) for document in chain))
         merged: dict[str, Any] = {}
-        for document in reversed(layers):
-            if not isinstance(document.data, dict):
-                return None, None
+        for document in reversed(chain):
             merged = merge(merged, document.data)
-        try:
-            return Environment.model_validate(merged), source
-        except ValidationError as error:
-            findings.extend(findings_of(error, Environment, source))
-            return None, source
+        environment, found = validated(Environment, merged, source, findings)
+        if environment is not None:
+            found = list(environment_findings(environment, source))
+        findings.extend(found)
+        return (None if has_errors(found) else environment), source
 
     def _base_chain(self, name: str, findings: list[Finding]) -> list[Document]:
-        """The environment's document and its bases', nearest first; findings where the chain breaks."""
-        chain: list[Document] = []
-        visited: list[str] = []
-        place = Where(f"{ENVIRONMENTS}/{name}.yaml")
-        while name:
-            path = self.root / ENVIRONMENTS / f"{name}.yaml"
-            if name in visited:
+        """The environment's document and its bases', nearest first; empty, with findings, where the chain breaks."""
+        known, problems = self._folder(ENVIRONMENTS)
+        findings.extend(problems)
+        chain: dict[str, Document] = {}
+        place = Where(printable(f"{ENVIRONMENTS}/{name}{SUFFIX}"))
+        following: object = name
+        while isinstance(following, str):
+            if following in chain:
+                circle = " → ".join([*chain, following])
                 findings.append(
-                    _error("base-cycle", place, f"`base` leads in a circle: {' → '.join([*visited, name])}", "break it")
+                    problem_at("base-cycle", place, f"`base` leads in a circle: {circle}", "remove `base` from one of them")
                 )
                 return []
-            if not path.is_file():
-                remedy = did_you_mean(name, self.environments()) or f"write {ENVIRONMENTS}/{name}.yaml"
-                findings.append(_error("environment-unknown", place, f"there is no environment `{name}`", remedy))
+            if following not in known:
+                findings.append(no_environment(place, following, list(known)))
                 return []
-            visited.append(name)
-            document, problems = self._read(path)
+            document, problems = self._read(known[following])
             findings.extend(problems)
             if not isinstance(document.data, dict):
-                if not problems:
-                    findings.append(_error("environment-shape", Where(document.file, 1, 1), "the file is not a map"))
+                findings.extend(not_a_map(document, problems))
                 return []
-            chain.append(document)
-            base = document.data.get("base")
+            chain[following] = document
+            following = document.data.get("base")
             place = document.where(("base",)) or place
-            name = base if isinstance(base, str) else ""
-        return chain
+        return list(chain.values())
 
     def _teams(
         self, environment: str, declared: Environment | None, findings: list[Finding]
@@ -115,79 +128,20 @@ class Project:
         teams: dict[str, Team] = {}
         sources: dict[str, Layered] = {}
         environments = self.environments()
-        for path in sorted((self.root / TEAMS).glob("*.y*ml")):
+        files, problems = self._folder(TEAMS)
+        findings.extend(problems)
+        for name, path in files.items():
             document, problems = self._read(path)
             findings.extend(problems)
-            if path.suffix != ".yaml":
-                findings.append(_error("team-file", Where(document.file), "the file would not be read", "name it .yaml"))
             if not isinstance(document.data, dict):
-                if not problems:
-                    findings.append(_error("team-shape", Where(document.file, 1, 1), "the file is not a map"))
+                findings.extend(not_a_map(document, problems))
                 continue
-            findings.extend(_environment_names(document, environments))
-            team, source = _team(path.stem, document, environment, findings)
+            findings.extend(environment_names(document, environments))
+            team, source = team_of(name, document, environment, problems, findings)
             if team is not None and _selected(team, environment, declared):
                 teams[team.name] = team
                 sources[team.name] = source
         return teams, sources
-
-
-def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Maps merge by key; scalars and lists replace."""
-    result = dict(base)
-    for key, value in over.items():
-        below = result.get(key)
-        result[key] = merge(below, value) if isinstance(below, dict) and isinstance(value, dict) else value
-    return result
-
-
-def _team(name: str, document: Document, environment: str, findings: list[Finding]) -> tuple[Team | None, Layered]:
-    data = {key: value for key, value in document.data.items() if key != "environments"}
-    overrides = document.data.get("environments")
-    layers: list[tuple[Document, Path_]] = [(document, ())]
-    if isinstance(overrides, dict) and isinstance(over := overrides.get(environment), dict):
-        findings.extend(_identity_overridden(document, environment, over))
-        data = merge(data, {key: value for key, value in over.items() if key not in _IDENTITY})
-        layers.insert(0, (document, ("environments", environment)))
-    source = Layered(tuple(layers))
-    stated = data.setdefault("name", name)
-    if isinstance(stated, str) and stated != name:
-        where = source.where(("name",))
-        findings.append(
-            _error("team-name", where, f"the file is {name}.yaml, the name in it `{stated}`", "rename one of the two")
-        )
-    try:
-        return Team.model_validate(data), source
-    except ValidationError as error:
-        findings.extend(findings_of(error, Team, source))
-        return None, source
-
-
-def _identity_overridden(document: Document, environment: str, over: Mapping[str, Any]) -> Iterable[Finding]:
-    for key in _IDENTITY:
-        if key in over:
-            where = document.where(("environments", environment, key), key=True) or Where(document.file)
-            yield _error("override-identity", where, f"`{key}` can't differ by environment", "remove it")
-
-
-def _environment_names(document: Document, environments: list[str]) -> Iterable[Finding]:
-    """Environments that a team file names must exist: a typo would silently leave a team out."""
-    overrides = document.data.get("environments")
-    if overrides is not None and not isinstance(overrides, dict):
-        where = document.where(("environments",)) or Where(document.file)
-        yield _error("dict-type", where, "environments: not a map", "write a map of environment names")
-        return
-    for name, over in (overrides or {}).items():
-        where = document.where(("environments", name), key=True) or Where(document.file)
-        if name not in environments:
-            yield _error("environment-unknown", where, f"there is no environment `{name}`", did_you_mean(name, environments))
-        if not isinstance(over, dict):
-            yield _error("dict-type", where, f"environments.{name}: not a map", "write the fields that differ")
-    only = document.data.get("only")
-    for index, name in enumerate(only if isinstance(only, list) else []):
-        if isinstance(name, str) and name not in environments:
-            where = document.where(("only", index)) or Where(document.file)
-            yield _error("environment-unknown", where, f"there is no environment `{name}`", did_you_mean(name, environments))
 
 
 def _selected(team: Team, environment: str, declared: Environment | None) -> bool:
@@ -195,7 +149,3 @@ def _selected(team: Team, environment: str, declared: Environment | None) -> boo
         return False
     wanted = declared.teams.select if declared is not None else {}
     return all(team.labels.get(key) == value for key, value in wanted.items())
-
-
-def _error(id_: str, where: Where, message: str, remedy: str = "") -> Finding:
-    return Finding(id_, Severity.ERROR, where, message, remedy)

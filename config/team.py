@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from config.catalogue import MIG_PARTITIONS, accelerator_kinds, families, instance_types, suggest
-from config.findings import did_you_mean
+from config.findings import did_you_mean, quoted
 from config.vocabulary import (
     Amount,
     ClassName,
     Count,
+    GroupName,
     Labels,
     Model,
     Name,
@@ -39,8 +41,8 @@ def _instance_type(value: str) -> str:
         near = suggest(value)
         raise problem(
             "instance_type_unknown",
-            f"`{value}` is not an instance type of HyperPod",
-            f"did you mean `{near}`?" if near else "see the catalogue of instance types",
+            f"{quoted(value)} is not an instance type of HyperPod",
+            f"did you mean `{near}`?" if near else "write one as `ml.p5.48xlarge`",
         )
     return value
 
@@ -49,19 +51,23 @@ def _quota_key(value: str) -> str:
     if value in instance_types() or value in families() or value in accelerator_kinds():
         return value
     near = suggest(value)
+    remedy = f"did you mean `{near}`?" if near else did_you_mean(value, (*accelerator_kinds(), *families()))
     raise problem(
         "instance_type_unknown",
-        f"`{value}` is not an instance type, a family or an accelerator kind",
-        f"did you mean `{near}`?"
-        if near
-        else "an instance type as `ml.p5.48xlarge`, a family as `p5`, or `nvidia`, `trainium`, `inferentia`",
+        f"{quoted(value)} is not an instance type, a family or an accelerator kind",
+        remedy or "an instance type as `ml.p5.48xlarge`, a family as `p5`, or `nvidia`, `trainium`, `inferentia`",
     )
 
 
+@cache
+def _mig_profiles() -> frozenset[str]:
+    return frozenset(MIG_PARTITIONS) | {p for t in instance_types().values() for p in t.mig_profiles}
+
+
 def _mig_profile(value: str) -> str:
-    known = frozenset(MIG_PARTITIONS) | {p for t in instance_types().values() for p in t.mig_profiles}
-    if value not in known:
-        raise problem("mig_profile_unknown", f"`{value}` is not a MIG profile", did_you_mean(value, sorted(known)))
+    if value not in _mig_profiles():
+        remedy = did_you_mean(value, sorted(_mig_profiles())) or "write one as `mig-1g.10gb`"
+        raise problem("mig_profile_unknown", f"{quoted(value)} is not a MIG profile", remedy)
     return value
 
 
@@ -105,24 +111,6 @@ class Sharing(Model):
     lend: dict[InstanceTypeName, Amounts] = Field(default_factory=dict)
     """Absolute lending limits by instance type; types not named lend all they have (kueue backend)."""
 
-    @model_validator(mode="after")
-    def _limits_fit(self) -> Sharing:
-        if (self.borrow_limit is not None or self.borrow) and self.strategy != "lend_and_borrow":
-            raise problem(
-                "borrow_without_strategy",
-                f"a borrow limit means nothing with the strategy `{self.strategy}`",
-                "use lend_and_borrow, or remove the limit",
-            )
-        if self.borrow_limit is not None and self.borrow:
-            raise problem("borrow_twice", "a percentage and absolute borrow limits are given", "keep borrow_limit or borrow")
-        if (self.lend_limit is not None or self.lend) and self.strategy == "dont_lend":
-            raise problem(
-                "lend_without_strategy", "a lending limit means nothing with the strategy `dont_lend`", "remove the limit"
-            )
-        if self.lend_limit is not None and self.lend:
-            raise problem("lend_twice", "a percentage and absolute lending limits are given", "keep lend_limit or lend")
-        return self
-
     @property
     def borrow_percent(self) -> int:
         """The borrow limit in percent where no absolute limits are given; 0 for a strategy that doesn't borrow."""
@@ -136,7 +124,7 @@ class Access(Model):
 
     iam_roles: Words(RoleArn) = ()  # type: ignore[valid-type]
     """IAM roles that become members of the team's Kubernetes group through an EKS access entry."""
-    groups: Words(Annotated[str, Field(min_length=1, max_length=253)]) = ()  # type: ignore[valid-type]
+    groups: Words(GroupName) = ()  # type: ignore[valid-type]
     """Further Kubernetes groups (of an identity provider) with a member's rights."""
 
 
@@ -174,10 +162,10 @@ class Team(Model):
     state: State = "active"
     labels: Annotated[Labels, Field(max_length=32)] = Field(default_factory=dict)
     """Labels of the team's namespace, at most 32; `teams.select` of an environment matches them too."""
-    clusters: Words(Name) | None = None  # type: ignore[valid-type]
-    """The environment's clusters that the team works on; default all."""
-    only: Words(Name) | None = None  # type: ignore[valid-type]
-    """Environments that the team exists in; default all."""
+    clusters: Annotated[Words(Name), Field(min_length=1)] | None = None  # type: ignore[valid-type]
+    """The environment's clusters that the team works on, at least one; default all."""
+    only: Annotated[Words(Name), Field(min_length=1)] | None = None  # type: ignore[valid-type]
+    """Environments that the team exists in, at least one; default all."""
     department: Name | None = None
     """Parent cohort, one of the environment's departments (kueue backend)."""
     names: Names = Field(default_factory=Names)

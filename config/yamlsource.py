@@ -1,8 +1,8 @@
 """Strict YAML with line numbers.
 
-Files are read with YAML 1.2's meaning (core schema) whatever the library's own habits are: `yes` and `on` are words, `012` is not
-an octal number. Spellings that YAML 1.1 and 1.2 read differently are findings, so that an editor, a linter and this program
-never disagree on what a file says. Anchors, aliases, tags and merge keys are refused: data files stay plain data.
+Files are read with YAML 1.2's meaning (core schema) whatever the library's own habits are, and spellings that YAML 1.1 and 1.2
+read differently are findings (`config.yamlscalars`), so that an editor, a linter and this program never disagree on what a file
+says. Anchors, aliases, tags and merge keys are refused: data files stay plain data.
 
 libyaml composes the nodes (they keep their marks); a position is looked up only when a finding needs it.
 """
@@ -10,13 +10,15 @@ libyaml composes the nodes (they keep their marks); a position is looked up only
 from __future__ import annotations
 
 import re
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from config.findings import Finding, Severity, Where
+from config.findings import Finding, Where, problem_at, quoted
+from config.yamlscalars import BOOLEAN_WORDS, meaning
 
 Key = str | int
 Path_ = tuple[Key, ...]
@@ -27,41 +29,55 @@ MAX_DEPTH = 24
 """Deepest nesting that is read; the declarations need 8."""
 
 _LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-_STR_TAG = "tag:yaml.org,2002:str"
-_DEFAULT_TAGS = {_STR_TAG, "tag:yaml.org,2002:seq", "tag:yaml.org,2002:map"}
-_WORDS: dict[str, Any] = {"": None, "~": None} | {
-    spelling: value
-    for word, value in (("null", None), ("true", True), ("false", False))
-    for spelling in (word, word.capitalize(), word.upper())
-}
-_BOOLEAN_WORDS = {s for w in ("yes", "no", "on", "off", "y", "n") for s in (w, w.capitalize(), w.upper())}
-_INT = re.compile(r"[-+]?[0-9]+\Z")
-_BASED = re.compile(r"0o[0-7]+\Z|0x[0-9a-fA-F]+\Z")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
-_SEXAGESIMAL = re.compile(r"[-+]?[0-9]+(:[0-5]?[0-9])+(\.[0-9]*)?\Z")
-_UNDERSCORED = re.compile(r"[-+]?[0-9][0-9_]*_[0-9_]*\Z")
-_NUMBER_START = frozenset("0123456789+-.")
+_DEFAULT_TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
+_DEEP_LINE = re.compile(rf"(?:^|[\n\r\x85\u2028\u2029])[ \t?:-]{{{2 * MAX_DEPTH}}}")
+_TOO_DEEP = "put less inside one another"
 
 
-@dataclass(frozen=True, slots=True)
 class Document:
-    """One file: its plain data, and the nodes that know where everything stands."""
+    """One file: its plain data, and where everything stands.
 
-    file: str
-    data: Any
-    node: Any
+    The nodes with their marks are composed again when the first place is asked for: most files never need them, and holding
+    all of them would make Python's garbage collector the slowest part of a run.
+    """
+
+    __slots__ = ("_children", "_node", "_text", "data", "file")
+
+    def __init__(self, file: str, data: Any = None, text: str = "") -> None:
+        self.file = file
+        self.data = data
+        self._text = text
+        self._node: Any = None
+        self._children: dict[int, dict[str, tuple[Any, Any]]] = {}
 
     def where(self, path: Path_ = (), *, key: bool = False) -> Where | None:
         """Where `path` stands, or None if the file has no such place. `key`: the key rather than its value."""
-        node = self.node
-        mark = node.start_mark if node is not None else None
-        for index, part in enumerate(path):
-            found = _child(node, part)
+        at = node = self._root()
+        for part in path:
+            found = self._child(node, part)
             if found is None:
                 return None
-            key_mark, node = found
-            mark = key_mark if key and index == len(path) - 1 and key_mark is not None else node.start_mark
-        return Where(self.file, mark.line + 1, mark.column + 1) if mark is not None else Where(self.file)
+            key_node, node = found
+            at = key_node if key else node
+        return Where(self.file, 1, 1) if at is None else _at(at, self.file)
+
+    def _root(self) -> Any:
+        if self._text:
+            self._node = yaml.compose(self._text, Loader=_LOADER)
+            self._text = ""
+        return self._node
+
+    def _child(self, node: Any, part: Key) -> tuple[Any, Any] | None:
+        """The key's and the value's node; of a key that stands twice, the first."""
+        if isinstance(node, yaml.MappingNode):
+            children = self._children.get(id(node))
+            if children is None:
+                children = {key.value: (key, value) for key, value in reversed(node.value) if isinstance(key, yaml.ScalarNode)}
+                self._children[id(node)] = children
+            return children.get(str(part))
+        if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and 0 <= part < len(node.value):
+            return node.value[part], node.value[part]
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,64 +87,63 @@ class Layered:
     layers: tuple[tuple[Document, Path_], ...]
 
     def where(self, path: Path_ = (), *, key: bool = False) -> Where:
-        """Where `path` stands; if nothing of that name stands anywhere, its nearest parent."""
-        for length in range(len(path), -1, -1):
+        """Where `path` stands; if nothing of that name stands anywhere, the key of its nearest parent, at last the file."""
+        for length in range(len(path), 0, -1):
             for document, prefix in self.layers:
-                found = document.where((*prefix, *path[:length]), key=key and length == len(path))
+                found = document.where((*prefix, *path[:length]), key=key or length < len(path))
                 if found is not None:
                     return found
-        return Where(self.layers[0][0].file)
-
-
-def _child(node: Any, part: Key) -> tuple[Any, Any] | None:
-    if isinstance(node, yaml.MappingNode):
-        for key_node, value_node in node.value:
-            if key_node.value == str(part):
-                return key_node.start_mark, value_node
-    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-        return None, node.value[part]
-    return None
+        whole = next((document for document, prefix in self.layers if not prefix), self.layers[0][0])
+        return whole.where() or Where(whole.file, 1, 1)
 
 
 def read(path: Path, shown: str | None = None) -> tuple[Document, list[Finding]]:
-    """Read one file; never raises for what the file says, only returns findings."""
+    """Read one file; never raises for what the file is or says, only returns findings."""
     file = shown or str(path)
+    start = Where(file, 1, 1)
     try:
-        raw = path.read_bytes()
+        if not stat.S_ISREG(path.stat().st_mode):
+            return _nothing(problem_at("file-unreadable", start, "this is not a plain file", "keep only data files here"))
+        with path.open("rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
     except OSError as error:
-        return Document(file, None, None), [_finding("file-unreadable", Where(file), f"cannot read the file: {error.strerror}")]
+        reason = (error.strerror or "unknown reason").lower()
+        return _nothing(problem_at("file-unreadable", start, f"cannot read the file: {reason}", "make it readable, or remove it"))
     if len(raw) > MAX_BYTES:
-        return Document(file, None, None), [
-            _finding("file-too-large", Where(file), f"{len(raw)} bytes; at most {MAX_BYTES} are read")
-        ]
+        return _nothing(problem_at("file-too-large", start, f"more than {MAX_BYTES:,} bytes", "data files are far smaller"))
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
-        return Document(file, None, None), [
-            _finding("yaml-encoding", Where(file, line, 1), "the file is not UTF-8", "save it as UTF-8")
-        ]
+        before = raw[: error.start].decode("utf-8", "replace")
+        where = Where(file, before.count("\n") + 1, len(before) - before.rfind("\n"))
+        return _nothing(problem_at("yaml-encoding", where, "the file is not UTF-8", "save it as UTF-8"))
     return parse(text, file)
+
+
+def _nothing(finding: Finding) -> tuple[Document, list[Finding]]:
+    return Document(finding.where.file), [finding]
 
 
 def parse(text: str, file: str) -> tuple[Document, list[Finding]]:
     """Parse one document; see the module's docstring for what is refused."""
     try:
         if _too_deep(text):
-            return Document(file, None, None), [_finding("yaml-depth", Where(file), f"nested deeper than {MAX_DEPTH} levels")]
+            return _nothing(problem_at("yaml-depth", Where(file, 1, 1), f"nested deeper than {MAX_DEPTH} levels", _TOO_DEEP))
         node = yaml.compose(text, Loader=_LOADER)
     except yaml.YAMLError as error:
-        return Document(file, None, None), [_syntax_finding(error, file)]
+        return _nothing(_syntax_finding(error, text, file))
     if node is None:
-        return Document(file, None, None), [_finding("yaml-empty", Where(file, 1, 1), "the file is empty")]
-    findings: list[Finding] = []
-    data = _convert(node, file, findings, 0, {})
-    return Document(file, data, node), findings
+        return _nothing(problem_at("yaml-empty", Where(file, 1, 1), "the file is empty", "fill it, or remove it"))
+    reader = _Reader(file)
+    return Document(file, reader.convert(node, 0), text), reader.findings
 
 
 def _too_deep(text: str) -> bool:
-    """Whether brackets could nest too deep for the composer, which recurses; block nesting is bounded by indentation."""
-    if text.count("[") + text.count("{") <= MAX_DEPTH and text.count("- - ") <= MAX_DEPTH and text.count("? ? ") <= MAX_DEPTH:
+    """Whether nesting goes far beyond what is read, so that the composer, which recurses, must not see it.
+
+    Brackets can nest without bound; blocks nest by columns, at most two to one, hence a line that begins far to the right.
+    """
+    if text.count("[") + text.count("{") <= MAX_DEPTH and not _DEEP_LINE.search(text):
         return False
     depth = 0
     for event in yaml.parse(text, Loader=_LOADER):
@@ -141,113 +156,95 @@ def _too_deep(text: str) -> bool:
     return False
 
 
-def _convert(node: Any, file: str, findings: list[Finding], depth: int, seen: dict[int, bool]) -> Any:
-    if id(node) in seen:
-        findings.append(
-            _finding("yaml-alias", _at(node, file), "anchors and aliases are not read", "write the value out, or use `base:`")
-        )
-        return None
-    seen[id(node)] = True
-    if node.tag not in _DEFAULT_TAGS:
-        findings.append(_finding("yaml-tag", _at(node, file), f"the tag {node.tag} is not read", "remove it"))
-        return None
-    if depth > MAX_DEPTH:
-        findings.append(_finding("yaml-depth", _at(node, file), f"nested deeper than {MAX_DEPTH} levels"))
-        return None
-    if isinstance(node, yaml.ScalarNode):
-        return node.value if node.style else _scalar(node, file, findings)
-    if isinstance(node, yaml.SequenceNode):
-        return [_convert(item, file, findings, depth + 1, seen) for item in node.value]
-    return _mapping(node, file, findings, depth, seen)
+class _Reader:
+    """Turns the nodes of one file into plain data."""
 
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.findings: list[Finding] = []
+        self._seen: set[int] = set()
 
-def _mapping(node: Any, file: str, findings: list[Finding], depth: int, seen: dict[int, bool]) -> dict[str, Any]:
-    result: dict[str, Any] = {}
-    for key_node, value_node in node.value:
-        key = key_node.value
-        if not isinstance(key_node, yaml.ScalarNode):
-            findings.append(_finding("yaml-key", _at(key_node, file), "a key must be a plain word"))
-            continue
-        if key == "<<" and not key_node.style:
-            findings.append(_finding("yaml-merge", _at(key_node, file), "merge keys (<<) are not read", "write the values out"))
-            continue
-        if key in _BOOLEAN_WORDS and not key_node.style:
-            findings.append(
-                _finding(
-                    "yaml-word", _at(key_node, file), f"the key `{key}` means true or false to some readers", f'write "{key}"'
+    def convert(self, node: Any, depth: int) -> Any:
+        if id(node) in self._seen:
+            return self._refuse("yaml-alias", node, "anchors and aliases are not read", "write the value out, or use `base:`")
+        self._seen.add(id(node))
+        if node.tag not in _DEFAULT_TAGS:
+            return self._refuse("yaml-tag", node, f"the tag {quoted(node.tag)} is not read", "remove it")
+        if isinstance(node, yaml.ScalarNode):
+            return node.value if node.style else self._scalar(node)
+        if depth >= MAX_DEPTH:
+            return self._refuse("yaml-depth", node, f"nested deeper than {MAX_DEPTH} levels", _TOO_DEEP)
+        if isinstance(node, yaml.SequenceNode):
+            return [self.convert(item, depth + 1) for item in node.value]
+        return self._mapping(node, depth)
+
+    def _scalar(self, node: Any) -> Any:
+        value, trap = meaning(node.value)
+        if trap is not None:
+            self._refuse("yaml-word" if node.value in BOOLEAN_WORDS else "yaml-number", node, *trap)
+        return value
+
+    def _mapping(self, node: Any, depth: int) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        first: dict[str, int] = {}
+        for key_node, value_node in node.value:
+            if not self._key_is_plain(key_node):
+                continue
+            key = key_node.value
+            value = self.convert(value_node, depth + 1)
+            if key in result:
+                self._refuse(
+                    "yaml-duplicate-key", key_node, f"the key {quoted(key)} stands twice (first on line {first[key]})", "keep one"
                 )
-            )
-        if key in result:
-            first = next(k for k, _ in node.value if k.value == key)
-            message = f"the key `{key}` stands twice (first on line {first.start_mark.line + 1})"
-            findings.append(_finding("yaml-duplicate-key", _at(key_node, file), message, "keep one"))
-        value = _convert(value_node, file, findings, depth + 1, seen)
-        result.setdefault(key, value)
-    return result
+                continue
+            result[key] = value
+            first[key] = key_node.start_mark.line + 1
+        return result
 
+    def _key_is_plain(self, node: Any) -> bool:
+        if not isinstance(node, yaml.ScalarNode) or node.tag not in _DEFAULT_TAGS:
+            self._refuse("yaml-key", node, "a key must be a plain word", "write `key: value`")
+            return False
+        if id(node) in self._seen:
+            self._refuse("yaml-alias", node, "anchors and aliases are not read", "write the key out")
+            return False
+        self._seen.add(id(node))
+        if node.style:
+            return True
+        if node.value == "<<":
+            self._refuse("yaml-merge", node, "merge keys (<<) are not read", "write the values out, or use `base:`")
+            return False
+        if node.value in BOOLEAN_WORDS:
+            message = f"the key `{node.value}` means true or false to some readers"
+            self._refuse("yaml-word", node, message, f'write "{node.value}"')
+        return True
 
-def _scalar(node: Any, file: str, findings: list[Finding]) -> Any:
-    text: str = node.value
-    if text in _WORDS:
-        return _WORDS[text]
-    if text in _BOOLEAN_WORDS:
-        value = "true" if text.lower() in ("yes", "on", "y") else "false"
-        findings.append(
-            _finding(
-                "yaml-word", _at(node, file), f"`{text}` is a word, not a truth value", f'write {value}, or "{text}" for the word'
-            )
-        )
-        return text
-    if text[0] not in _NUMBER_START:
-        return text
-    trap = _number_trap(text)
-    if trap:
-        findings.append(_finding("yaml-number", _at(node, file), trap[0], trap[1]))
-        return text
-    if _INT.match(text):
-        return int(text)
-    if _BASED.match(text):
-        return int(text, 0)
-    if _FLOAT.match(text):
-        return float(text)
-    return (
-        float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))
-        if text.lower().lstrip("+-") in (".inf", ".nan")
-        else text
-    )
-
-
-def _number_trap(text: str) -> tuple[str, str] | None:
-    """Spellings of numbers that readers of YAML 1.1 and 1.2 disagree on, or that lose digits."""
-    if _INT.match(text):
-        digits = text.lstrip("+-")
-        if len(digits) > 1 and digits[0] == "0":
-            return f"`{text}` is octal to some readers and decimal to others", f'write {int(text)}, or "{text}" for the text'
-        return None
-    if _UNDERSCORED.match(text):
-        return f"`{text}` is a number to some readers and text to others", f"write {text.replace('_', '')}"
-    if _SEXAGESIMAL.match(text):
-        return f"`{text}` is a number in base 60 to some readers", f'write "{text}"'
-    if _FLOAT.match(text) and re.search(r"\.[0-9]+0\Z", text):
-        return f"`{text}` is read as the number {float(text)}", f'write "{text}" for the text, or {float(text)} for the number'
-    return None
+    def _refuse(self, id_: str, node: Any, message: str, remedy: str) -> None:
+        self.findings.append(problem_at(id_, _at(node, self.file), message, remedy))
 
 
 def _at(node: Any, file: str) -> Where:
     return Where(file, node.start_mark.line + 1, node.start_mark.column + 1)
 
 
-def _finding(id_: str, where: Where, message: str, remedy: str = "") -> Finding:
-    return Finding(id_, Severity.ERROR, where, message, remedy)
-
-
-def _syntax_finding(error: yaml.YAMLError, file: str) -> Finding:
+def _syntax_finding(error: yaml.YAMLError, text: str, file: str) -> Finding:
+    if isinstance(error, yaml.reader.ReaderError):
+        before = text.encode("utf-8", "replace")[: error.position].decode("utf-8", "replace")
+        where = Where(file, before.count("\n") + 1, len(before) - before.rfind("\n"))
+        return problem_at("yaml-syntax", where, f"not YAML: {error.reason}", "remove the character")
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    where = Where(file, mark.line + 1, mark.column + 1) if mark is not None else Where(file)
-    problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+    where = Where(file, mark.line + 1, mark.column + 1) if mark is not None else Where(file, 1, 1)
+    problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+    if "another document" in problem:
+        return problem_at("yaml-syntax", where, "the file holds several documents", "one document a file")
     context = getattr(error, "context", None)
-    message = f"not YAML: {context + ', ' if context else ''}{problem}"
-    if "expected a single document" in message:
-        return _finding("yaml-syntax", where, "the file holds several documents", "one document a file")
-    remedy = "indent with spaces" if "\\t" in message or "tab" in message else ""
-    return _finding("yaml-syntax", where, message, remedy)
+    remedy = "look here, and at the line above, for indentation, a missing quote, bracket or colon"
+    if _character(text, where) == "\t":
+        remedy = "indent with spaces, not with tabs"
+    return problem_at("yaml-syntax", where, f"not YAML: {context + ', ' if context else ''}{problem}", remedy)
+
+
+def _character(text: str, where: Where) -> str:
+    lines = text.splitlines()
+    line = lines[where.line - 1] if where.line <= len(lines) else ""
+    return line[where.column - 1 : where.column]

@@ -1,15 +1,17 @@
 """From what a quota entry says to exact amounts of every resource.
 
-Filling rule (HyperPod task governance, "compute allocation"): accelerators alone bring vCPU and memory in proportion to the
-instance; vCPUs given bring memory by *their* proportion; memory without vCPUs brings vCPUs by its own; what is given always stands.
-EFA interfaces follow the accelerators (the vCPUs on types without), rounded down. Whole instances add their full specification.
+Filling rule (SageMaker API, ComputeQuotaResourceConfig, and what the service was seen to do): accelerators bring vCPU and memory
+in proportion to the instance; vCPUs given bring memory by *their* proportion; memory alone brings vCPUs by its own; what is given
+always stands. EFA interfaces follow the accelerators (the vCPUs on types without), rounded down. Whole instances add their full
+specification.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 
 from config.catalogue import MIG_SLICES, InstanceType, mig_slices
 from config.team import Amounts
@@ -40,21 +42,27 @@ def request_of(amounts: Amounts) -> Request:
     return Request(
         instances=amounts.instances or 0,
         accelerators=amounts.accelerators,
-        cpu=None if amounts.vcpu is None else int(Fraction(str(amounts.vcpu)) * 1000),
-        memory=None if amounts.memory_gib is None else int(Fraction(str(amounts.memory_gib)) * 1024),
+        cpu=None if amounts.vcpu is None else _base_units(amounts.vcpu, 1000),
+        memory=None if amounts.memory_gib is None else _base_units(amounts.memory_gib, 1024),
         partitions=amounts.partitions,
     )
 
 
+def _base_units(amount: float, units: int) -> int:
+    """The amount as it was written, in decimal: 0.7 GiB are 716 MiB, whatever a binary float makes of 0.7."""
+    return int(amount) * units if amount.is_integer() else int(Fraction(str(amount)) * units)
+
+
 def specification(kind: InstanceType) -> dict[str, int]:
     """All that one instance has. Raises AmountError where the catalogue doesn't know the type's numbers."""
+    return dict(_specification(kind))
+
+
+@cache
+def _specification(kind: InstanceType) -> dict[str, int]:
     if not kind.known or kind.vcpu is None or kind.memory_mib is None:
-        raise AmountError(
-            "instance-type-numbers",
-            "",
-            f"the catalogue has no numbers for {kind.name}",
-            "use another type, or add its row to the catalogue",
-        )
+        message = f"the catalogue has no numbers for {kind.name}"
+        raise AmountError("instance-type-numbers", "", message, "use another type, or add its row to the catalogue")
     resources = {CPU: kind.vcpu * 1000, MEMORY: kind.memory_mib, EFA: kind.efa or 0}
     if kind.resource and kind.accelerators:
         resources[kind.resource] = kind.accelerators
@@ -62,56 +70,56 @@ def specification(kind: InstanceType) -> dict[str, int]:
 
 
 def resolve(request: Request, kind: InstanceType) -> dict[str, int]:
-    """Amounts of every resource that the request means on this type.
+    """Amounts of every resource that the request means on this type; resources with none are left out.
 
-    Raises AmountError for devices or MIG profiles that the type doesn't have.
+    Raises AmountError for the first of `problems`.
     """
-    whole = specification(kind)
-    _check_devices(request, kind)
-    return {
-        name: amount
-        for name, amount in total((times(whole, request.instances), _granular(request, kind, whole))).items()
-        if amount
-    }
+    for problem in problems(request, kind):
+        raise problem
+    whole = _specification(kind)
+    parts = total((times(whole, request.instances), _granular(request, kind, whole)))
+    return {name: amount for name, amount in parts.items() if amount}
 
 
-def _check_devices(request: Request, kind: InstanceType) -> None:
+def problems(request: Request, kind: InstanceType) -> Iterator[AmountError]:
+    """Why the type can't satisfy the request: unknown numbers, devices or MIG profiles that it doesn't have."""
+    try:
+        _specification(kind)
+    except AmountError as error:
+        yield error
+        return
     if request.accelerators and not kind.accelerators:
-        raise AmountError(
-            "accelerators-none", "accelerators", f"{kind.name} has no accelerators", "give instances, vcpu or memory_gib"
-        )
+        remedy = "give instances, vcpu or memory_gib"
+        yield AmountError("accelerators-none", "accelerators", f"{kind.name} has no accelerators", remedy)
     for profile in request.partitions:
         if profile not in kind.mig_profiles:
-            remedy = (
-                "it has " + ", ".join(f"`{p}`" for p in kind.mig_profiles)
-                if kind.mig_profiles
-                else "use a type whose GPUs MIG can divide"
-            )
-            raise AmountError("mig-profile-type", f"partitions.{profile}", f"{kind.name} has no MIG profile `{profile}`", remedy)
+            known = ", ".join(f"`{p}`" for p in kind.mig_profiles)
+            remedy = f"it has {known}" if known else "use a type whose GPUs MIG can divide"
+            message = f"{kind.name} has no MIG profile `{profile}`"
+            yield AmountError("mig-profile-type", f"partitions.{profile}", message, remedy)
 
 
 def _granular(request: Request, kind: InstanceType, whole: Resources) -> dict[str, int]:
     """The part of the request beyond whole instances."""
     devices = request.accelerators or 0
-    share = Fraction(devices, kind.accelerators) if kind.accelerators else Fraction(0)
     slices = sum(count * mig_slices(profile) for profile, count in request.partitions.items())
-    if slices and kind.accelerators:
-        share += Fraction(slices, kind.accelerators * MIG_SLICES)
-    cpu, memory = _fill(request, whole, share)
+    cpu, memory = _fill(request, whole, devices * MIG_SLICES + slices, (kind.accelerators or 0) * MIG_SLICES)
     result = {CPU: cpu, MEMORY: memory, EFA: _efa(whole, devices, cpu, kind)}
     if kind.resource and devices:
         result[kind.resource] = devices
     return result | {mig_resource(profile): count for profile, count in request.partitions.items()}
 
 
-def _fill(request: Request, whole: Resources, share: Fraction) -> tuple[int, int]:
-    """vCPU and memory: as given, else by the ratio of what is given."""
+def _fill(request: Request, whole: Resources, slices: int, of: int) -> tuple[int, int]:
+    """vCPU and memory: as given, else by the ratio of what is given; accelerators count in `slices` of an instance's `of`."""
     if request.cpu is not None:
         memory = request.memory if request.memory is not None else request.cpu * whole[MEMORY] // whole[CPU]
         return request.cpu, memory
-    if request.memory is not None:
-        return request.memory * whole[CPU] // whole[MEMORY], request.memory
-    return int(share * whole[CPU]), int(share * whole[MEMORY])
+    if not slices:
+        memory = request.memory or 0
+        return memory * whole[CPU] // whole[MEMORY], memory
+    memory = request.memory if request.memory is not None else whole[MEMORY] * slices // of
+    return whole[CPU] * slices // of, memory
 
 
 def _efa(whole: Resources, devices: int, cpu: int, kind: InstanceType) -> int:
@@ -133,7 +141,11 @@ def apportion(amount: int, weights: Sequence[int]) -> list[int]:
 
 
 def expand(request: Request, kinds: Sequence[tuple[InstanceType, int]]) -> dict[str, Request]:
-    """A request for a family or accelerator kind, split over types: each amount in proportion to what their `count` nodes have."""
+    """A request for a family or accelerator kind, split over types: each amount in proportion to what their nodes have.
+
+    `kinds` are the types with the number of their nodes. The parts sum to the whole. Raises AmountError where a type's numbers
+    are not known, or no type has a MIG profile.
+    """
     counts = [count for _, count in kinds]
     specs = [specification(kind) for kind, _ in kinds]
 

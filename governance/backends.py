@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from config.catalogue import MIG_PARTITIONS
 from config.environment import Backend, Governance
-from config.findings import Finding, Severity
+from config.findings import Finding, Severity, problem_at
 from config.load import Platform
 from config.team import Team
 from config.yamlsource import Path_
+from governance.model import ClusterPlan
 
 MANAGED_PRIORITY_CLASSES = 10
 """Most priority classes of a ClusterSchedulerConfig (SageMaker API)."""
 MANAGED_QUOTA_TYPES = 15
-"""Most entries of a ComputeQuota (SageMaker API, ComputeQuotaResources)."""
+"""Most entries of a ComputeQuota (SageMaker API, ComputeQuotaResources and AbsoluteBorrowLimits)."""
+MANAGED_BORROW_LIMIT = 500
+"""Largest borrow limit in percent that every part of AWS's documentation allows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +88,28 @@ def feature_findings(platform: Platform) -> Iterator[Finding]:
                 yield _lacks(platform, team.name, feature.path, feature.label, backend, feature.backends)
 
 
+def limit_findings(platform: Platform, cluster: ClusterPlan) -> Iterator[Finding]:
+    """What the resolved quotas ask beyond the managed backend's numbers; Kueue's own are checked with the cluster."""
+    if platform.environment.governance.backend != "managed":
+        return
+    for queue in cluster.teams.values():
+        team = platform.teams[queue.name]
+        if len(queue.flavors) > MANAGED_QUOTA_TYPES:
+            where = platform.where(team.name, ("quota",), key=True)
+            message = f"{len(queue.flavors)} instance types; a quota of the managed backend holds {MANAGED_QUOTA_TYPES}"
+            yield problem_at("managed-quota-types", where, message, "name fewer types, or use the kueue backend")
+        for key, amounts in team.quota.items():
+            for profile in sorted(amounts.partitions.keys() - set(MIG_PARTITIONS)):
+                place = platform.where(team.name, ("quota", key, "partitions", profile), key=True)
+                message = f"the managed backend has no partition `{profile}`"
+                yield problem_at("managed-mig-profile", place, message, "choose another, or use the kueue backend")
+        if team.sharing.borrow_percent > MANAGED_BORROW_LIMIT:
+            place = platform.where(team.name, ("sharing", "borrow_limit"))
+            message = f"AWS documents borrow limits up to {MANAGED_BORROW_LIMIT} %"
+            yield Finding("managed-borrow-limit", Severity.WARNING, place, message, "lower it, or give absolute limits")
+
+
 def _lacks(platform: Platform, team: str, path: Path_, label: str, backend: str, others: frozenset[Backend]) -> Finding:
-    return Finding(
-        "backend-feature",
-        Severity.ERROR,
-        platform.where(team, path, key=True),
-        f"the {backend} backend doesn't have: {label}",
-        f"remove it, or use the {' or '.join(sorted(others))} backend",
-    )
+    where = platform.where(team, path, key=True)
+    remedy = f"remove it, or use the {' or '.join(sorted(others))} backend"
+    return problem_at("backend-feature", where, f"the {backend} backend doesn't have: {label}", remedy)

@@ -58,10 +58,10 @@ def _quota_by_type(contract: Contract) -> dict[str, Any]:
 
 
 def _amounts(contract: Contract) -> str:
-    parts = [
-        f"{', '.join(f'{amount} {resource}' for resource, amount in entry['guaranteed'].items() if amount != '0')} of {entry['instance_type']}"
-        for entry in contract["quota"]
-    ]
+    parts = []
+    for entry in contract["quota"]:
+        amounts = ", ".join(f"{amount} {resource}" for resource, amount in entry["guaranteed"].items() if amount != "0")
+        parts.append(f"{amounts} of {entry['instance_type']}")
     return "; ".join(parts) or "no quota"
 
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from config.catalogue import InstanceType
-from config.environment import DEFAULT_TOPOLOGY_LEVELS, ROOT_COHORT, InstanceGroup, Topology
+from config.environment import DEFAULT_TOPOLOGY_LEVELS, HOSTNAME, ROOT_COHORT, InstanceGroup, Topology
 from governance.names import DEFAULT_TOPOLOGY, HOSTNAME_TOPOLOGY, INSTANCE_TYPE_LABEL, fingerprint
 
-HOSTNAME = "kubernetes.io/hostname"
 _NETWORK_LAYER = "topology.k8s.aws/network-node-layer-"
 
 
@@ -88,7 +87,10 @@ def _spec(tolerations: tuple[Toleration, ...], topology: TopologyPlan | None) ->
 
 
 def order(kinds: Iterable[InstanceType], preferred: tuple[str, ...] = ()) -> list[InstanceType]:
-    """The order in which Kueue tries types: as preferred, then CPU types (or CPU jobs would take accelerator nodes), small ones first."""
+    """The order in which Kueue tries types: as preferred, then CPU types, small ones first.
+
+    CPU types stand before those with accelerators, or jobs without accelerators would take their nodes.
+    """
 
     def rank(kind: InstanceType) -> tuple[int, int, int, str]:
         place = preferred.index(kind.name) if kind.name in preferred else len(preferred)

@@ -17,12 +17,27 @@ MAX_RUN_TIME_LABEL = "kueue.x-k8s.io/max-exec-time-seconds"
 REQUIRED_TOPOLOGY = "kueue.x-k8s.io/podset-required-topology"
 PREFERRED_TOPOLOGY = "kueue.x-k8s.io/podset-preferred-topology"
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
+GROUP_LABEL = "sagemaker.amazonaws.com/instance-group-name"
+HEALTH_LABEL = "sagemaker.amazonaws.com/node-health-status"
 
 MANAGED_QUEUE_LABEL = "sagemaker.amazonaws.com/sagemaker-managed-queue"
 QUOTA_ID_LABEL = "sagemaker.amazonaws.com/quota-allocation-id"
 TEAM_LABEL = "hyperpod-platform/team"
 STATE_LABEL = "hyperpod-platform/state"
 MAX_RUN_TIME_ANNOTATION = "hyperpod-platform/max-run-time-seconds"
+
+_RESERVED_PREFIXES = ("hyperpod-platform/", "sagemaker.amazonaws.com/", "kueue.x-k8s.io/", "kubernetes.io/")
+_RESERVED_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
+
+
+def is_reserved_label(key: str) -> bool:
+    """Whether a label of a team's namespace is ours, AWS's or Kubernetes' to set."""
+    return key.startswith(_RESERVED_PREFIXES)
+
+
+def is_reserved_namespace(name: str) -> bool:
+    """Whether a namespace belongs to Kubernetes itself."""
+    return name in _RESERVED_NAMESPACES
 
 
 def namespace(team: str) -> str:

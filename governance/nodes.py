@@ -6,19 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from config.catalogue import InstanceType
-from config.environment import InstanceGroup, NetworkLayout
+from config.environment import HOSTNAME, InstanceGroup, NetworkLayout
 from governance.allocatable import allocatable
-from governance.flavors import HOSTNAME
 from governance.model import ClusterPlan
-from governance.names import INSTANCE_TYPE_LABEL, fingerprint
+from governance.names import GROUP_LABEL, HEALTH_LABEL, INSTANCE_TYPE_LABEL, fingerprint
 from governance.quotas import node_resources
 from governance.units import PODS, quantity
 
-GROUP_LABEL = "sagemaker.amazonaws.com/instance-group-name"
-HEALTH_LABEL = "sagemaker.amazonaws.com/node-health-status"
 ZONE_LABEL = "topology.kubernetes.io/zone"
 _NETWORK_LAYER = "topology.k8s.aws/network-node-layer-"
 PODS_PER_NODE = 250
+_HOSTNAME_LENGTH = 63
+"""Longest value of the label `kubernetes.io/hostname`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +52,34 @@ def nodes(cluster: ClusterPlan) -> list[NodeSpec]:
 
 def node(group_name: str, index: int, group: InstanceGroup, kind: InstanceType, levels: set[str] | frozenset[str]) -> NodeSpec:
     """The node number `index` (from 0) of a group; numbers beyond the group's count are nodes that might be added."""
-    name = f"{group_name}-{index:03d}"
+    name = node_name(group_name, index)
     resources = node_resources(kind, group.partitions)
     free = allocatable(resources)
     pods = {PODS: str(PODS_PER_NODE)}
     return NodeSpec(
         name=name,
         labels={
+            ZONE_LABEL: group.availability_zone or "local-a",
+            **_network_labels(group_name, index, group.network, kind, levels),
             **group.labels,
             HOSTNAME: name,
             INSTANCE_TYPE_LABEL: kind.name,
             GROUP_LABEL: group_name,
             HEALTH_LABEL: "Schedulable",
-            ZONE_LABEL: group.availability_zone or "local-a",
-            **_network_labels(group_name, index, group.network, kind, levels),
         },
         capacity={r: quantity(r, n) for r, n in resources.items() if n} | pods,
         allocatable={r: quantity(r, n) for r, n in free.items() if n} | pods,
         taints=tuple(Taint(t.key, t.value, t.effect) for t in group.taints),
     )
+
+
+def node_name(group: str, index: int) -> str:
+    """`<group>-<number>`; long groups are cut and told apart by a fingerprint, for a host name holds 63 characters."""
+    name = f"{group}-{index:03d}"
+    if len(name) <= _HOSTNAME_LENGTH:
+        return name
+    tail = f"-{fingerprint(group)}-{index:03d}"
+    return group[: _HOSTNAME_LENGTH - len(tail)] + tail
 
 
 def _network_labels(

@@ -8,26 +8,33 @@ from dataclasses import dataclass, replace
 from config.catalogue import InstanceType, instance_types
 from config.environment import ROOT_COHORT, ExistingCluster, InstanceGroup
 from config.findings import Finding, by_place
-from config.load import Platform
+from config.load import Platform, Project
 from config.team import Team
 from governance import names
-from governance.backends import feature_findings
-from governance.checks import cluster_findings, platform_findings
+from governance.backends import feature_findings, limit_findings
+from governance.checks import platform_findings
+from governance.cluster_checks import cluster_findings
 from governance.flavors import FlavorPlan, flavor, order
 from governance.manager import manager_configuration
 from governance.model import ClusterPlan, CohortPlan, FlavorQuota, Plan, PriorityClassPlan, TeamPlan
 from governance.quotas import ByType, absolute, capacity, guarantees, sum_by_type
-from governance.sharing import Cell, Member, Quota, limits, potentials
+from governance.sharing import Cell, Member, Quota, limits, parents_first, potentials
 from governance.units import COVERED, PODS, Resources
 
 
 def plan(platform: Platform) -> Plan:
     """Resolve an environment. Never raises for what the declaration says: see the plan's findings."""
-    findings: list[Finding] = [*platform_findings(platform), *feature_findings(platform)]
+    findings: list[Finding] = [*platform.findings, *platform_findings(platform), *feature_findings(platform)]
     clusters = {
         name: _cluster(name, declared, platform, findings) for name, declared in sorted(platform.environment.clusters.items())
     }
     return Plan(platform.name, platform.environment.governance.backend, clusters, tuple(by_place(findings)))
+
+
+def review(project: Project, environment: str) -> list[Finding]:
+    """Every finding on an environment in reading order: on its files, and on what those of them mean that could be read."""
+    platform, findings = project.declared(environment)
+    return findings if platform is None else list(plan(platform).findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +92,7 @@ def _cluster(name: str, declared: ExistingCluster, platform: Platform, findings:
         manager=manager_configuration(governance, declared.kueue),
     )
     findings.extend(cluster_findings(platform, result))
+    findings.extend(limit_findings(platform, result))
     return result
 
 
@@ -126,7 +134,7 @@ def _team(team: Team, shared: _Shared, amounts: _Amounts) -> TeamPlan:
         ),
         covered=covered,
         state=team.state,
-        groups=(names.group(team.name), *team.access.groups),
+        groups=tuple(dict.fromkeys((names.group(team.name), *team.access.groups))),
         iam_roles=tuple(team.access.iam_roles),
         labels=_labels(team),
         max_run_time=team.max_run_time,
@@ -183,16 +191,11 @@ def _cohorts(shared: _Shared, held: ByType, guaranteed: ByType) -> tuple[CohortP
             if kind in held
         )
     departments = governance.departments
-
-    def depth(name: str) -> int:
-        parent = departments[name].parent
-        return 0 if parent is None else 1 + depth(parent)
-
     return (
         CohortPlan(ROOT_COHORT, None, None, pool),
         *(
             CohortPlan(name, departments[name].parent or ROOT_COHORT, departments[name].weight)
-            for name in sorted(departments, key=lambda name: (depth(name), name))
+            for name in parents_first({name: department.parent for name, department in departments.items()})
         ),
     )
 

@@ -11,7 +11,7 @@ from config.findings import Finding, Severity
 from config.load import Platform
 from config.team import Amounts, Team
 from config.yamlsource import Path_
-from governance.amounts import AmountError, Request, expand, request_of, resolve, specification
+from governance.amounts import AmountError, Request, expand, problems, request_of, resolve, specification
 from governance.units import GPU, mig_resource, times, total
 
 ByType = dict[str, dict[str, int]]
@@ -22,12 +22,22 @@ def guarantees(team: Team, cluster: ExistingCluster, platform: Platform, finding
     """A team's guaranteed amounts; entries that mean the same type add up. What can't be resolved becomes a finding."""
     parts: dict[str, list[dict[str, int]]] = {}
     for key, amounts in team.quota.items():
+        path: Path_ = ("quota", key)
         try:
-            for kind, request in _requests(key, amounts, cluster).items():
-                parts.setdefault(kind, []).append(resolve(request, instance_types()[kind]))
+            requests = _requests(key, amounts, cluster)
         except AmountError as error:
-            findings.append(amount_finding(error, platform, team.name, ("quota", key)))
+            findings.append(amount_finding(error, platform, team.name, path))
+            continue
+        for kind, request in requests.items():
+            parts.setdefault(kind, []).append(_resolved(request, kind, platform, team.name, path, findings))
     return {kind: total(resources) for kind, resources in parts.items()}
+
+
+def _resolved(request: Request, kind: str, platform: Platform, team: str, path: Path_, findings: list[Finding]) -> dict[str, int]:
+    """The request's amounts; nothing, and findings, where the type can't satisfy it."""
+    found = list(problems(request, instance_types()[kind]))
+    findings.extend(amount_finding(error, platform, team, path) for error in found)
+    return {} if found else resolve(request, instance_types()[kind])
 
 
 def _requests(key: str, amounts: Amounts, cluster: ExistingCluster) -> dict[str, Request]:
@@ -50,14 +60,11 @@ def _requests(key: str, amounts: Amounts, cluster: ExistingCluster) -> dict[str,
 
 def absolute(team: Team, field: Literal["borrow", "lend"], platform: Platform, findings: list[Finding]) -> ByType:
     """Absolute borrow or lending limits by instance type."""
-    result: ByType = {}
     declared: Mapping[str, Amounts] = team.sharing.borrow if field == "borrow" else team.sharing.lend
-    for kind, amounts in declared.items():
-        try:
-            result[kind] = resolve(request_of(amounts), instance_types()[kind])
-        except AmountError as error:
-            findings.append(amount_finding(error, platform, team.name, ("sharing", field, kind)))
-    return result
+    return {
+        kind: _resolved(request_of(amounts), kind, platform, team.name, ("sharing", field, kind), findings)
+        for kind, amounts in declared.items()
+    }
 
 
 def amount_finding(error: AmountError, platform: Platform, team: str, path: Path_) -> Finding:
@@ -88,12 +95,12 @@ def node_resources(kind: InstanceType, partitions: Mapping[str, int]) -> dict[st
     resources = specification(kind)
     if not partitions:
         return resources
-    resolve(Request(partitions=partitions), kind)
+    for problem in problems(Request(partitions=partitions), kind):
+        raise problem
     gpus = -(-sum(count * mig_slices(profile) for profile, count in partitions.items()) // MIG_SLICES)
     if gpus > (kind.accelerators or 0):
-        raise AmountError(
-            "mig-capacity", "partitions", f"the partitions need {gpus} GPUs, {kind.name} has {kind.accelerators}", "lower them"
-        )
+        message = f"the partitions need {gpus} GPUs, {kind.name} has {kind.accelerators}"
+        raise AmountError("mig-capacity", "partitions", message, "lower them")
     resources[GPU] -= gpus
     return resources | {mig_resource(profile): count for profile, count in partitions.items()}
 

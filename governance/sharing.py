@@ -64,22 +64,39 @@ class Member:
 def potentials(cohorts: Iterable[Member], queues: Iterable[Member]) -> dict[str, dict[Cell, int]]:
     """For each queue and cell, the most that the queue can ever use when all others are idle.
 
-    Linear in the number of cells. A cohort's parent must be among the cohorts.
+    Linear in the number of cells. Cohorts have amounts of their own but no limits; a parent must be among the cohorts.
     """
     tree = {cohort.name: cohort for cohort in cohorts}
     members = list(queues)
+    order = parents_first({name: cohort.parent for name, cohort in tree.items()})
     pool: dict[str, dict[Cell, int]] = {name: {c: q.nominal for c, q in cohort.cells.items()} for name, cohort in tree.items()}
     for queue in members:
         if queue.parent is not None:
             _add(pool[queue.parent], {cell: _shared(quota) for cell, quota in queue.cells.items()})
-    for name in _leaves_first(tree):
+    root: dict[str, str] = {}
+    for name in reversed(order):
         parent = tree[name].parent
         if parent is not None:
             _add(pool[parent], pool[name])
-    root = {name: _root(tree, name) for name in tree}
+    for name in order:
+        parent = tree[name].parent
+        root[name] = name if parent is None else root[parent]
     return {
         queue.name: {cell: _reach(queue, cell, quota, root, pool) for cell, quota in queue.cells.items()} for queue in members
     }
+
+
+def parents_first(parents: Mapping[str, str | None]) -> list[str]:
+    """Names of a forest, level by level, each level sorted. Nodes on a circle are left out."""
+    children: dict[str | None, list[str]] = {}
+    for name, parent in parents.items():
+        children.setdefault(parent, []).append(name)
+    result: list[str] = []
+    level = sorted(children.get(None, ()))
+    while level:
+        result += level
+        level = sorted(child for name in level for child in children.get(name, ()))
+    return result
 
 
 def _reach(queue: Member, cell: Cell, quota: Quota, root: Mapping[str, str], pool: Mapping[str, Mapping[Cell, int]]) -> int:
@@ -97,17 +114,3 @@ def _shared(quota: Quota) -> int:
 def _add(into: dict[Cell, int], more: Mapping[Cell, int]) -> None:
     for cell, amount in more.items():
         into[cell] = into.get(cell, 0) + amount
-
-
-def _leaves_first(tree: Mapping[str, Member]) -> list[str]:
-    return sorted(tree, key=lambda name: -_depth(tree, name))
-
-
-def _depth(tree: Mapping[str, Member], name: str) -> int:
-    parent = tree[name].parent
-    return 0 if parent is None else 1 + _depth(tree, parent)
-
-
-def _root(tree: Mapping[str, Member], name: str) -> str:
-    parent = tree[name].parent
-    return name if parent is None else _root(tree, parent)

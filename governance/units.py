@@ -24,6 +24,8 @@ Resources = Mapping[str, int]
 """Amounts in base units by resource name; a resource that is missing has 0."""
 
 _BINARY = (("Ei", 1 << 40), ("Pi", 1 << 30), ("Ti", 1 << 20), ("Gi", 1 << 10), ("Mi", 1))
+"""Suffixes of binary quantities by their size in MiB."""
+_THOUSANDS = (("E", 10**18), ("P", 10**15), ("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 10**3))
 
 
 def mig_resource(profile: str) -> str:
@@ -37,12 +39,19 @@ def is_device(resource: str) -> bool:
 
 
 def quantity(resource: str, amount: int) -> str:
-    """The amount as a Kubernetes quantity in canonical form, the one that API servers and webhooks write back."""
+    """The amount as a Kubernetes quantity in canonical form, the one that API servers and webhooks write back.
+
+    Canonical means the largest suffix that leaves a whole number: 1,000 GPUs are `1k`, 2,048 GiB are `2Ti`.
+    """
     if resource == CPU:
-        return str(amount // 1000) if amount % 1000 == 0 else f"{amount}m"
-    if resource == MEMORY:
-        suffix, size = next((s, n) for s, n in _BINARY if amount % n == 0) if amount else ("", 1)
-        return f"{amount // size}{suffix}"
+        return _suffixed(amount // 1000, _THOUSANDS) if amount % 1000 == 0 else f"{amount}m"
+    return _suffixed(amount, _BINARY if resource == MEMORY else _THOUSANDS)
+
+
+def _suffixed(amount: int, suffixes: tuple[tuple[str, int], ...]) -> str:
+    for suffix, size in suffixes if amount else ():
+        if amount % size == 0:
+            return f"{amount // size}{suffix}"
     return str(amount)
 
 
