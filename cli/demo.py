@@ -17,10 +17,9 @@ def demo(
     as_json: JsonOption = False,
 ) -> int:
     """Run the cases of workloads/ on a sandbox and show each verdict of Kueue's. Exit code 1 where one is not as expected."""
+    from sandbox import stacks
     from simulation.cases import load_cases
     from simulation.demo import run
-
-    from sandbox import stacks
 
     root = root_of(context)
     platform, plan = planned(root, stack)

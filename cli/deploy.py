@@ -23,7 +23,6 @@ def up(
 ) -> int:
     """Declare a stack: check, say what changes, ask, and let Pulumi do it. A sandboxed stack boots its sandbox first."""
     from governance.contract import job_contract
-
     from sandbox.deploy import prepare
 
     root = root_of(context)

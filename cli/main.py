@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from sandbox.errors import SandboxError as ToolError
 
 from cli import check, demo, deploy, local, quotas, render
 from cli.console import count_words, no_color, print_findings, say
 from config.findings import ConfigError
+from sandbox.engine_errors import EngineError
+from sandbox.errors import SandboxError
+from sandbox.provider.kube import UnreachableError
 
 FINDINGS, USAGE, ENVIRONMENT, INTERRUPTED = 1, 2, 4, 130
 
@@ -74,11 +76,11 @@ def run(arguments: list[str] | None = None) -> int:
         print_findings(error.findings)
         say(count_words(error.findings))
         return FINDINGS
-    except ToolError as error:
+    except (SandboxError, EngineError, UnreachableError) as error:
         say(f"hpctl: {error}")
         return ENVIRONMENT
-    except (typer.Abort, KeyboardInterrupt):
-        say("interrupted")
+    except (typer.Abort, KeyboardInterrupt) as error:
+        say(str(error) or "interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # the reader of our output has gone
         return 0

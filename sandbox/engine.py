@@ -142,6 +142,11 @@ class Engine:
         """Take away the lock of a run that was killed. Only if it is dead: two engines at once spoil the state."""
         self._cli.cancel()
 
+    def unprotect(self) -> None:
+        """Take the protection off everything in the state, so that ``destroy`` deletes it; the next ``up`` protects it again."""
+        self._prepare()
+        self._cli.text(["state", "unprotect", "--all", "--yes"])
+
     # -- one run ---------------------------------------------------------------------------------------------------------
 
     def _run(self, verb: str, args: list[str], on_event: OnEvent | None, *, program: bool = False) -> Report:

@@ -94,6 +94,9 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     stacks.remove(root, "main")
 
 
+RUNS_LONG = {"pod-complete.stage.kwok.x-k8s.io/delay": "2h"}
+
+
 def job(name: str, namespace: str, labels: dict[str, str], gpus: int = 1) -> dict[str, Any]:
     requests = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": str(gpus)}
     container = {"name": "main", "image": "none", "resources": {"requests": requests, "limits": requests}}
@@ -101,7 +104,7 @@ def job(name: str, namespace: str, labels: dict[str, str], gpus: int = 1) -> dic
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": name, "namespace": namespace, "labels": labels},
-        "spec": {"template": {"metadata": {"labels": labels}, "spec": {"restartPolicy": "Never", "containers": [container]}}},
+        "spec": {"template": {"metadata": {"labels": labels, "annotations": RUNS_LONG}, "spec": {"restartPolicy": "Never", "containers": [container]}}},
     }
 
 
