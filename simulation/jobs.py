@@ -1,0 +1,94 @@
+"""Workloads as Kubernetes Jobs that keep to the job contract: queue, priority, topology, instance type."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, Final
+
+from governance import names
+from governance.allocatable import allocatable
+from governance.model import ClusterPlan
+from governance.quotas import node_resources
+from governance.units import CPU, MEMORY, quantity
+from sandbox.kwok import RUN_TIME
+from simulation.cases import Workload
+
+CASE_LABEL: Final = "hyperpod-platform/case"
+"""Label of jobs and pods that a case started; its value is the case's name."""
+WORKLOAD_LABEL: Final = "hyperpod-platform/workload"
+_UNTIL_TOLD: Final = 24 * 3600
+"""Seconds that a pod runs for which no time is given: longer than any case."""
+
+
+def job_name(case: str, workload: str) -> str:
+    """At most 61 characters."""
+    return f"{case}-{workload}"
+
+
+def node_room(instance_type: str, cluster: ClusterPlan) -> dict[str, int]:
+    """What pods can have on a node of this type, in base units: of several groups, what each of them has."""
+    kind = cluster.kinds[instance_type]
+    groups = [group for group in cluster.groups.values() if group.instance_type == instance_type]
+    rooms = [allocatable(node_resources(kind, group.partitions)) for group in groups] or [allocatable(node_resources(kind, {}))]
+    return {resource: min(room.get(resource, 0) for room in rooms) for resource in rooms[0]}
+
+
+def pod_resources(workload: Workload, cluster: ClusterPlan) -> dict[str, int]:
+    """What one pod requests, in base units."""
+    asked = workload.per_pod
+    if asked.whole_node:
+        return {resource: amount for resource, amount in node_room(workload.instance_type, cluster).items() if amount}
+    resources: dict[str, int] = {}
+    if asked.vcpu is not None:
+        resources[CPU] = int(Fraction(str(asked.vcpu)) * 1000)
+    if asked.memory_gib is not None:
+        resources[MEMORY] = int(Fraction(str(asked.memory_gib)) * 1024)
+    device = cluster.kinds[workload.instance_type].resource
+    if asked.accelerators and device:
+        resources[device] = asked.accelerators
+    return resources
+
+
+def manifest(case: str, name: str, workload: Workload, cluster: ClusterPlan) -> dict[str, Any]:
+    """The Job of a case's workload; the team and the type must be in the plan."""
+    team = cluster.teams[workload.team]
+    contract = {names.QUEUE_LABEL: team.local_queue}
+    if workload.priority is not None:
+        contract[names.PRIORITY_LABEL] = names.priority_class(workload.priority)
+    if team.max_run_time is not None:
+        contract[names.MAX_RUN_TIME_LABEL] = str(team.max_run_time)
+    labels = {**contract, CASE_LABEL: case, WORKLOAD_LABEL: name}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": job_name(case, name), "namespace": team.namespace, "labels": labels},
+        "spec": {
+            "parallelism": workload.pods,
+            "completions": workload.pods,
+            "completionMode": "Indexed",
+            "template": {
+                "metadata": {"labels": labels, "annotations": _annotations(workload)},
+                "spec": _pod(workload, cluster),
+            },
+        },
+    }
+
+
+def _annotations(workload: Workload) -> dict[str, str]:
+    annotations = {RUN_TIME: f"{workload.runs_for or _UNTIL_TOLD}s"}
+    if workload.topology and workload.topology.required:
+        annotations[names.REQUIRED_TOPOLOGY] = workload.topology.required
+    if workload.topology and workload.topology.preferred:
+        annotations[names.PREFERRED_TOPOLOGY] = workload.topology.preferred
+    return annotations
+
+
+def _pod(workload: Workload, cluster: ClusterPlan) -> dict[str, Any]:
+    amounts = {resource: quantity(resource, amount) for resource, amount in pod_resources(workload, cluster).items()}
+    return {
+        "restartPolicy": "Never",
+        # Nothing in a fake pod needs time to end.
+        "terminationGracePeriodSeconds": 0,
+        "nodeSelector": {names.INSTANCE_TYPE_LABEL: workload.instance_type},
+        "containers": [{"name": "train", "image": "training", "resources": {"requests": amounts, "limits": amounts}}],
+    }
