@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.console import console, print_json, progress
 from cli.context import JsonOption, StackOption, planned, root_of
+
+if TYPE_CHECKING:
+    from simulation.rows import CaseRow
+
+_UIDS = re.compile(r" \(UID: [^)]*\)")
+"""What no reader of the table wants; `--json` has it."""
 
 
 def demo(
@@ -23,12 +31,10 @@ def demo(
 
     root = root_of(context)
     platform, plan = planned(root, stack)
-    cluster = stacks.only_cluster(platform)
+    cluster, status = next(iter(stacks.running(root, stack, platform).items()))
     cases = load_cases(root, plan.clusters[cluster], only=case)
-    kubeconfig = stacks.running(root, stack, cluster).kubeconfig
-    rows: list[Any] = []
     with progress() as shown:
-        rows = run(plan, cluster, kubeconfig, cases, on_row=lambda row: None, on_step=shown.step)
+        rows = run(plan, cluster, status.kubeconfig, cases, on_row=_nothing, on_step=shown.step)
     if as_json:
         print_json({"cases": [row.as_dict() for row in rows]})
     else:
@@ -36,8 +42,13 @@ def demo(
     return int(any(row.verdict != row.expected for row in rows))
 
 
-def _table(rows: list[Any]) -> None:
+def _nothing(_: CaseRow) -> None:
+    """Rows are shown together, as a table."""
+
+
+def _table(rows: Sequence[CaseRow]) -> None:
     from rich import box
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -45,15 +56,13 @@ def _table(rows: list[Any]) -> None:
         table.add_column(name, overflow="fold")
     last = ""
     for row in rows:
-        right = row.verdict == row.expected
-        verdict = f"[green]{row.verdict}[/]" if right else f"[bold red]{row.verdict} ✗[/]"
-        table.add_row(
-            "" if row.case == last else row.case, row.team, row.workload, row.expected, verdict, row.reason, _nodes(row.nodes)
-        )
+        verdict = f"[green]{row.verdict}[/]" if row.verdict == row.expected else f"[bold red]{row.verdict} ✗[/]"
+        first = "" if row.case == last else row.case
+        table.add_row(first, row.team, row.workload, row.expected, verdict, escape(_UIDS.sub("", row.reason)), _nodes(row.nodes))
         last = row.case
     console(out=True).print(table)
 
 
-def _nodes(names: tuple[str, ...]) -> str:
+def _nodes(names: Sequence[str]) -> str:
     """Names, the first and last of many."""
     return " ".join(names) if len(names) <= 4 else f"{names[0]} … {names[-1]} ({len(names)})"

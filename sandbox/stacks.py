@@ -10,6 +10,7 @@ from config.load import Platform
 from governance.model import Plan
 from governance.names import fingerprint
 from governance.nodes import nodes
+from sandbox.errors import SandboxError
 from sandbox.local import Sandbox, Status, sandboxes
 from sandbox.paths import cache_root
 
@@ -43,6 +44,18 @@ def boot(root: Path, stack: str, platform: Platform, plan: Plan, progress: Progr
         name: sandbox_of(root, stack, name).up(dict(plan.clusters[name].manager), nodes(plan.clusters[name]), progress)
         for name in clusters(platform)
     }
+
+
+def running(root: Path, stack: str, platform: Platform) -> dict[str, Status]:
+    """The stack's sandboxes, all of them running. Raises SandboxError where there is none, or one doesn't run."""
+    found = {name: sandbox_of(root, stack, name).status() for name in clusters(platform)}
+    if not found:
+        raise SandboxError(f"the environment `{platform.name}` has no sandbox", remedy="set `sandbox: true` on a cluster of kind existing")
+    for status in found.values():
+        if status.phase != "running":
+            why = f": {status.message}" if status.message else ""
+            raise SandboxError(f"the sandbox of stack `{stack}` does not run{why}", remedy=f"run `hpctl up --stack {stack}`")
+    return found
 
 
 def remove(root: Path, stack: str) -> bool:
