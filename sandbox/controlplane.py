@@ -13,7 +13,6 @@ from sandbox.layout import HOST, Layout, Ports
 from sandbox.paths import write_private
 from sandbox.pki import USERS, Pki
 
-START_ORDER: Final = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "kueue")
 STOP_ORDER: Final = (("kueue", "kwok", "kube-scheduler", "kube-controller-manager"), ("kube-apiserver",), ("etcd",))
 """Groups that stop together. etcd goes last: an API server without it hangs in its shutdown."""
 _QPS: Final = 500
@@ -39,7 +38,7 @@ class ControlPlane:
         self.pki = Pki(layout.pki)
 
     def process(self, name: str) -> Process:
-        """One of START_ORDER."""
+        """One process of the sandbox, by its tool's name."""
         made: Process = getattr(self, f"_{name.replace('-', '_')}")()
         return made
 

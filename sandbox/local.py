@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +26,8 @@ from sandbox.pki import Pki
 from sandbox.progress import Progress
 from sandbox.state import Status, fingerprint, kill, leftovers, read_json, status_of, write_json
 from sandbox.toolchain import CLUSTER_TOOLS, ensure
+
+__all__ = ["Sandbox", "Status", "sandboxes"]
 
 _UP_WITHIN: Final = 150.0
 """Seconds for the supervisor's own limits to strike first: two tries, each with a limit for each process."""
@@ -116,7 +118,7 @@ class Sandbox:
         with suppress(ProcessLookupError):
             os.kill(read_json(self._layout.status)["supervisor"]["pid"], signal.SIGHUP)
 
-    def _wait(self, reached: Any, progress: Progress) -> None:
+    def _wait(self, reached: Callable[[Mapping[str, Any]], bool], progress: Progress) -> None:
         """Wait until the supervisor's status is as wanted. Raises SandboxError where it never will be."""
         deadline = time.monotonic() + _UP_WITHIN
         said = None

@@ -184,9 +184,11 @@ class Supervisor:
             write_json(self.layout.status, self.status)
 
     def _end(self, phase: str, message: str, log: Path | None = None) -> None:
-        last = list(tail(log)) if log else []
+        self.status |= {"log": str(log) if log else None, "tail": list(tail(log)) if log else []}
+        if phase == "failed":  # who waits for the boot hears it before the others have stopped
+            self._say(phase, message)
         self.children.stop(STOP_ORDER, _GRACE)
-        self.status |= {"log": str(log) if log else None, "tail": last, "processes": {}}
+        self.status["processes"] = {}
         self._say(phase, message)
 
     def _sleep(self, seconds: float) -> None:

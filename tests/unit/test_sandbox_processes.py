@@ -1,0 +1,313 @@
+"""Watching processes: liveness, deaths, order, retries and leftovers, with harmless stand-ins for the servers."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from sandbox import local, state
+from sandbox.children import Children, tail
+from sandbox.errors import SandboxError
+from sandbox.layout import Layout
+from sandbox.local import Sandbox, sandboxes
+from sandbox.paths import private_dir, tools_root
+from sandbox.progress import SilentProgress
+from sandbox.state import identity, is_alive, status_of, write_json
+from sandbox.toolchain import CLUSTER_TOOLS
+
+
+def eventually(check: Callable[[], Any], seconds: float = 15) -> Any:
+    """The first true result of `check`."""
+    deadline = time.monotonic() + seconds
+    while not (found := check()):
+        assert time.monotonic() < deadline, f"not so within {seconds} s"
+        time.sleep(0.02)
+    return found
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(["/bin/sleep", "300"])
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_a_process_is_alive_until_it_ends(sleeper: subprocess.Popen[bytes]) -> None:
+    known = identity(sleeper.pid)
+    assert is_alive(known)
+    sleeper.kill()
+    eventually(lambda: psutil.Process(sleeper.pid).status() == psutil.STATUS_ZOMBIE)
+    assert not is_alive(known)
+    sleeper.wait()
+    assert not is_alive(known)
+
+
+def test_another_process_with_the_same_id_is_another(sleeper: subprocess.Popen[bytes]) -> None:
+    known = identity(sleeper.pid)
+    assert not is_alive(known | {"started": known["started"] - 3600})
+    assert is_alive(known | {"started": known["started"] + 0.5})  # the clock was adjusted
+
+
+@pytest.mark.parametrize("nothing", [None, {}, {"pid": "x", "started": 0}, {"pid": 1}, {"started": 1.0}])
+def test_what_is_not_known_is_not_alive(nothing: Any) -> None:
+    assert not is_alive(nothing)
+
+
+def test_status_of_a_sandbox_whose_supervisor_is_gone(tmp_path: Path, sleeper: subprocess.Popen[bytes]) -> None:
+    content = {
+        "supervisor": identity(sleeper.pid),
+        "phase": "running",
+        "message": "",
+        "ports": {"apiserver": 5},
+        "since": 1.0,
+        "processes": {"etcd": {"pid": 7}},
+    }
+    running = status_of("x", tmp_path, content)
+    assert (running.phase, running.server, dict(running.pids)) == (
+        "running",
+        "https://127.0.0.1:5",
+        {"supervisor": sleeper.pid, "etcd": 7},
+    )
+    assert "at https://127.0.0.1:5" in running.describe()
+    stale = status_of("x", tmp_path, content | {"supervisor": {"pid": sleeper.pid, "started": 1.0}})
+    assert (stale.phase, stale.pids, stale.ports) == ("stopped", {}, {})
+    assert "its supervisor is gone" in stale.describe()
+    failed = status_of("x", tmp_path, {"phase": "failed", "message": "etcd ended", "log": "/l", "tail": ["a"]})
+    assert failed.describe() == "x: failed: etcd ended; log: /l"
+    assert status_of("x", tmp_path, {}).phase == "stopped"
+    assert status_of("x", tmp_path, {"phase": "stopped"}).phase == "stopped"
+
+
+@pytest.fixture
+def children(tmp_path: Path) -> Iterator[Children]:
+    found = Children(tmp_path)
+    yield found
+    found.stop([list(found._running)], grace=0)
+
+
+def test_a_death_is_told_with_the_last_words(children: Children) -> None:
+    children.start("good", ("sleep", "300"))
+    children.start("bad", ("sh", "-c", "echo one; echo two >&2; exit 3"))
+    death = eventually(children.dead)
+    assert death.sentence() == "bad ended with exit status 3: two"
+    assert (death.tail, death.log.name, death.port_taken()) == (("one", "two"), "bad.log", False)
+
+
+def test_a_kill_is_told_as_one(children: Children) -> None:
+    os.kill(children.start("etcd", ("sleep", "300")), signal.SIGKILL)
+    assert eventually(children.dead).sentence() == "etcd was killed by signal 9 and logged nothing"
+
+
+def test_children_see_none_of_our_settings(children: Children, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ETCD_NAME", "other")
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy")
+    children.start("env", ("env",))
+    eventually(children.dead)
+    names = {line.partition("=")[0] for line in (tmp_path / "env.log").read_text().splitlines()}
+    assert "PATH" in names
+    assert not names & {"ETCD_NAME", "HTTPS_PROXY", "PYTEST_CURRENT_TEST"}
+
+
+def test_groups_stop_in_order_and_the_stubborn_are_killed(children: Children, tmp_path: Path) -> None:
+    note = f"trap 'date +%s%N > {tmp_path}/$0; exit 0' TERM; touch {tmp_path}/$0.up; while :; do sleep 0.05; done"
+    for name in ("early", "late"):
+        children.start(name, ("sh", "-c", note, name))
+    stubborn = children.start(
+        "stubborn", ("sh", "-c", f"trap '' TERM; touch {tmp_path}/stubborn.up; while :; do sleep 0.05; done")
+    )
+    eventually(lambda: len(list(tmp_path.glob("*.up"))) == 3)
+    started = time.monotonic()
+    children.stop([["early", "stubborn", "never-started"], ["late"]], grace=0.5)
+    assert 0.5 <= time.monotonic() - started < 5
+    assert not psutil.pid_exists(stubborn)
+    assert int((tmp_path / "early").read_text()) + 4e8 < int((tmp_path / "late").read_text())
+    assert children.dead() is None
+
+
+def test_tail_of_a_long_log(tmp_path: Path) -> None:
+    (tmp_path / "log").write_text("\n".join(str(number) for number in range(100_000)) + "\n\n")
+    assert tail(tmp_path / "log", 2) == ("99998", "99999")
+    assert tail(tmp_path / "none") == ()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the death signal of a parent exists on Linux only")
+def test_children_die_with_a_killed_parent(tmp_path: Path) -> None:
+    code = (
+        "import sys, time; from pathlib import Path; from sandbox.children import Children\n"
+        "print(Children(Path(sys.argv[1])).start('child', ('sleep', '300')), flush=True); time.sleep(300)"
+    )
+    root = Path(local.__file__).parents[1]
+    parent = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=root)
+    assert parent.stdout is not None
+    child = psutil.Process(int(parent.stdout.readline()))
+    parent.kill()
+    parent.wait()
+    eventually(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty cache; whatever a test starts there is ended."""
+    monkeypatch.setenv("HPCTL_CACHE", str(tmp_path))
+    yield tmp_path
+    for process in psutil.process_iter(["cmdline"]):
+        if any(str(tmp_path) in one for one in process.info["cmdline"] or []):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+
+
+@pytest.fixture
+def tools(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stand-ins for the servers: shell scripts that sleep, unless a test writes others."""
+    folder = tools_root() / "controlplane-fake" / "bin"
+    (folder.parent / "share" / "kueue" / "crds").mkdir(parents=True)
+    (folder.parent / "share" / "kwok").mkdir()
+    folder.mkdir()
+    for name in CLUSTER_TOOLS:
+        script(folder / name, "exec sleep 300")
+    monkeypatch.setattr(local, "ensure", lambda *_: {name: folder / name for name in CLUSTER_TOOLS})
+    return folder
+
+
+def working_below(folder: Path) -> list[psutil.Process]:
+    """The supervisor and the stand-ins: all work in the sandbox's folder."""
+    return [p for p in psutil.process_iter(["cwd"]) if (p.info["cwd"] or "").startswith(str(folder))]
+
+
+def script(path: Path, text: str) -> None:
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def test_a_server_that_dies_in_the_boot_is_named(tools: Path) -> None:
+    script(tools / "kube-apiserver", "echo 'no such flag'; exit 2")
+    box = Sandbox("a")
+    with pytest.raises(SandboxError, match="the sandbox failed: kube-apiserver ended with exit status 2: no such flag") as caught:
+        box.up({}, [], SilentProgress())
+    assert caught.value.log == box.logs / "kube-apiserver.log"
+    status = box.status()
+    assert (status.phase, status.tail) == ("failed", ("no such flag",))
+    assert not working_below(box.dir)
+    assert box.down() is False
+    assert not box.dir.exists()
+
+
+@pytest.mark.parametrize(
+    ("times", "words"), [(1, "kube-apiserver ended with exit status 1: second"), (2, "etcd ended.*address already in use")]
+)
+def test_a_lost_port_is_tried_once_more_with_others(tools: Path, times: int, words: str) -> None:
+    script(
+        tools / "etcd",
+        f'echo "$@" >> {tools}/etcd.calls\n[ $(wc -l < {tools}/etcd.calls) -le {times} ] || exec sleep 300\n'
+        "echo 'listen tcp 127.0.0.1:5: bind: address already in use'; exit 1",
+    )
+    script(tools / "kube-apiserver", f"[ $(wc -l < {tools}/etcd.calls) = 2 ] || exec sleep 300\nsleep 1; echo second; exit 1")
+    with pytest.raises(SandboxError, match=words):
+        Sandbox("a").up({}, [], SilentProgress())
+    first, second = (tools / "etcd.calls").read_text().splitlines()
+    assert first != second
+
+
+def test_a_supervisor_that_can_not_start_is_told(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "_request", lambda *_: {"name": "a", "tools": {}, "manager": {}})
+    with pytest.raises(SandboxError, match=r"the sandbox's supervisor did not start: KeyError: 'versions'") as caught:
+        Sandbox("a").up({}, [], SilentProgress())
+    assert caught.value.log == Sandbox("a").logs / "supervisor.log"
+
+
+def test_a_boot_that_is_stopped_by_somebody_else_says_so(tools: Path) -> None:
+    box = Sandbox("a")
+
+    def stop() -> None:
+        os.kill(eventually(lambda: box.status().pids)["supervisor"], signal.SIGTERM)
+
+    stopper = threading.Thread(target=stop)
+    stopper.start()
+    with pytest.raises(SandboxError, match="stopped while it booted"):
+        box.up({}, [], SilentProgress())
+    stopper.join()
+    assert not working_below(box.dir)
+
+
+def test_a_supervisor_ends_when_its_folder_is_gone(tools: Path) -> None:
+    box = Sandbox("a")
+
+    def up() -> None:
+        with suppress(SandboxError):
+            box.up({}, [], SilentProgress())
+
+    threading.Thread(target=up, daemon=True).start()
+    eventually(lambda: "etcd" in box.status().pids)
+    assert len(working_below(box.dir)) == 3
+    moved = box.dir.rename(box.dir.with_name("moved"))
+    eventually(lambda: not working_below(moved))
+
+
+def test_down_of_a_stale_folder_touches_no_strangers(tools: Path, sleeper: subprocess.Popen[bytes]) -> None:
+    box = Sandbox("a")
+    private_dir(box.dir)
+    stranger = {"pid": sleeper.pid, "started": 1.0}
+    write_json(
+        Layout(box.dir).status, {"phase": "running", "message": "", "supervisor": stranger, "processes": {"etcd": stranger}}
+    )
+    assert box.down() is False
+    assert not box.dir.exists()
+    assert sleeper.poll() is None
+
+
+def test_down_ends_processes_that_no_supervisor_knows(tools: Path) -> None:
+    box, other = Sandbox("a"), Sandbox("a-other")
+    wait = ["-c", "import time; time.sleep(300)"]
+    lost = subprocess.Popen([str(tools / "etcd"), *wait, f"--data-dir={box.dir}/etcd"], executable=sys.executable)
+    theirs = subprocess.Popen([str(tools / "etcd"), *wait, f"--data-dir={other.dir}/etcd"], executable=sys.executable)
+    reader = subprocess.Popen([sys.executable, *wait, f"{box.dir}/logs/etcd.log"])
+    try:
+        assert box.down() is True
+        lost.wait(5)
+        assert (theirs.poll(), reader.poll()) == (None, None)
+    finally:
+        for one in (lost, theirs, reader):
+            one.kill()
+            one.wait()
+
+
+def test_who_waits_for_a_removed_folder_makes_a_new_one(tools: Path) -> None:
+    box, order = Sandbox("a"), []
+
+    def second() -> None:
+        with box._lock():
+            order.append((box.dir / ".lock").exists())
+
+    waiting = threading.Thread(target=second)
+    with box._lock():
+        waiting.start()
+        time.sleep(0.2)
+        (box.dir / ".lock").unlink()
+        box.dir.rmdir()
+    waiting.join(5)
+    assert order == [True]
+
+
+def test_sandboxes_are_the_folders(cache: Path) -> None:
+    assert sandboxes() == []
+    for name in ("b", "a.c"):
+        private_dir(Sandbox(name).dir)
+    assert [box.name for box in sandboxes()] == ["a.c", "b"]
+    assert [box.status().phase for box in sandboxes()] == ["stopped", "stopped"]
+
+
+def test_status_as_data(tmp_path: Path) -> None:
+    assert json.loads(json.dumps(state.status_of("x", tmp_path, {}).as_dict()))["phase"] == "stopped"
