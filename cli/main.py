@@ -79,9 +79,10 @@ def run(arguments: list[str] | None = None) -> int:
     except (SandboxError, EngineError, UnreachableError) as error:
         say(f"hpctl: {error}")
         return ENVIRONMENT
-    except (typer.Abort, KeyboardInterrupt) as error:
-        say(str(error) or "interrupted")
-        return INTERRUPTED
+    except (typer.Abort, KeyboardInterrupt):
+        result = INTERRUPTED
     except BrokenPipeError:  # the reader of our output has gone
         return 0
+    if result == INTERRUPTED:
+        say("interrupted; the same command continues")
     return result if isinstance(result, int) else 0

@@ -34,6 +34,7 @@ class Program:
         self.error: BaseException | None = None
         self._folder = folder
         self._env = env
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._server = grpc.server(ThreadPoolExecutor(4), options=[("grpc.max_receive_message_length", 1 << 29)])
         language_pb2_grpc.add_LanguageRuntimeServicer_to_server(_servicer(self), self._server)
         self.address = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
@@ -43,7 +44,16 @@ class Program:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._abandon()
         self._server.stop(grace=None)
+
+    def _abandon(self) -> None:
+        """End a program that still runs though its engine has ended (after Ctrl-C): it would wait for answers for ever."""
+        loop = self._loop
+        if loop is None:
+            return
+        with suppress(RuntimeError):  # the loop has closed meanwhile
+            loop.call_soon_threadsafe(lambda: [task.cancel() for task in asyncio.all_tasks(loop)])
 
     def run(self, request: Any) -> str:
         """Run the program as the engine asks; returns what the engine shall report as its error."""
@@ -60,7 +70,7 @@ class Program:
         )
         if request.config:
             runtime.set_all_config(dict(request.config), list(request.configSecretKeys))
-        loop = asyncio.new_event_loop()
+        loop = self._loop = asyncio.new_event_loop()
         loop.set_default_executor(ThreadPoolExecutor(max(request.parallel, 1) * 4))
         loop.set_exception_handler(lambda _loop, _context: None)  # what fails in the background fails in the engine as well
         logging.getLogger("asyncio").setLevel(logging.CRITICAL)
@@ -70,6 +80,7 @@ class Program:
         except BaseException as error:  # noqa: BLE001 - whatever the program raises is the caller's to see
             return self._failed(error)
         finally:
+            self._loop = None
             _end(loop)
         return ""
 
