@@ -20,8 +20,8 @@ from config.yamlsource import Document, Layered, read
 from governance.model import ClusterPlan
 
 WORKLOADS = "workloads"
-DEFAULT_WITHIN = 10
-"""Seconds that Kueue has for a verdict."""
+DEFAULT_WITHIN = 20
+"""Seconds that Kueue has for a verdict. It takes about one; the rest is for busy machines."""
 NAME_LIMIT = 30
 """Longest name of a case or a workload: a Job is named `<case>-<workload>`, and its pods' names add to that."""
 
@@ -99,7 +99,7 @@ class Step(Model):
     expect: dict[ShortName, Expected] = Field(default_factory=dict)
     """Verdicts by workload; the step ends as soon as all are reached."""
     within: Seconds = DEFAULT_WITHIN
-    """How long Kueue may take for them, default 10 s."""
+    """How long Kueue may take for them, default 20 s."""
     one_domain: LabelKey | None = None
     """A node label that all nodes of each workload expected here must share, as read from the live nodes."""
     finish: WorkloadNames = ()

@@ -45,11 +45,10 @@ def run(
         check_queues(live, found, cases)
         stage = _Stage(found, live, on_row, on_step)
         try:
-            stage.clean(cases)
+            stage.clean()
             stage.play(lanes(cases))
         except BaseException:
-            stage.on_step("removing the cases' jobs")
-            stage.clean(cases)
+            stage.clean()  # before a word is said: whom we speak to may be what failed
             raise
     return [row for case in cases for row in stage.rows[case.name]]
 
@@ -106,9 +105,10 @@ class _Stage:
             check_free(self._live, self._plan, case)
             Script(case, self._plan, self._live, self.on_row, self.on_step).run()
             self._live.clear(case.name)
-            fleet.restore(self._live, self._plan, case.groups)
+            if case.groups:
+                fleet.restore(self._live, self._plan, case.groups)
 
-    def clean(self, cases: Sequence[Case]) -> None:
-        """Remove all jobs of cases, of earlier runs too, and put back the nodes of the groups that these cases change."""
+    def clean(self) -> None:
+        """Remove all jobs of cases and put back all nodes, whichever run has started or changed them."""
         self._live.clear()
-        fleet.restore(self._live, self._plan, {group for case in cases for group in case.groups})
+        fleet.restore(self._live, self._plan, self._plan.groups)

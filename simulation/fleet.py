@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Final
 
 from governance.model import ClusterPlan
@@ -27,16 +27,15 @@ def remove(cluster: Cluster, group: str, count: int) -> None:
     remove_nodes(cluster.kubeconfig, have[len(have) - count :])
 
 
-def restore(cluster: Cluster, plan: ClusterPlan, groups: Iterable[str]) -> None:
+def restore(cluster: Cluster, plan: ClusterPlan, groups: Collection[str]) -> None:
     """Bring groups back to their declared nodes."""
-    for group in groups:
-        have = cluster.nodes(_SELECTOR + group)
-        wanted = _specs(plan, group, plan.groups[group].count)
-        names = {spec.name for spec in wanted}
-        if surplus := [name for name in have if name not in names]:
-            remove_nodes(cluster.kubeconfig, surplus)
-        if missing := [spec for spec in wanted if spec.name not in have]:
-            add_nodes(cluster.kubeconfig, missing)
+    wanted = {spec.name: spec for group in groups for spec in _specs(plan, group, plan.groups[group].count)}
+    found = cluster.nodes(f"{SANDBOX_LABEL}=true")
+    have = {name for name, node in found.items() if node["metadata"]["labels"].get(GROUP_LABEL) in groups}
+    if surplus := sorted(have - wanted.keys()):
+        remove_nodes(cluster.kubeconfig, surplus)
+    if missing := sorted(wanted.keys() - have):
+        add_nodes(cluster.kubeconfig, [wanted[name] for name in missing])
 
 
 def _specs(plan: ClusterPlan, group: str, count: int) -> list[NodeSpec]:
