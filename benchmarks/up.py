@@ -1,6 +1,7 @@
 """`up` of 100 teams against a bare Pulumi program that registers the same objects, in turn on the same sandbox.
 
-Prints seconds and their ratio. Each program runs three times on an empty stack; the medians are compared. Arguments: number of teams, rounds.
+Prints seconds and their ratio. Each program runs three times on an empty stack; the medians are compared.
+Arguments: number of teams, rounds.
 """
 
 from __future__ import annotations

@@ -70,7 +70,9 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         result: Any = app(arguments, standalone_mode=False)
     except typer.TyperException as error:  # wrong usage
-        error.show()
+        context = getattr(error, "ctx", None)
+        say(f"hpctl: {error.format_message()}")
+        say(f"see `{context.command_path if context else 'hpctl'} --help`")
         return error.exit_code
     except ConfigError as error:
         print_findings(error.findings)

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from config.findings import Finding
 from config.load import Platform
@@ -80,7 +80,7 @@ def prepare(root: Path, stack: str, platform: Platform, plan: Plan, progress: Pr
     return Deployment(platform, plan, settings, kubeconfigs)
 
 
-def _provider(pulumi: Path) -> str:
+def _provider(pulumi: Path) -> Literal["plugin", "offline"]:
     """For a sandbox: the real plugin where it is or can be had, else the offline one."""
     if kubernetes_plugin_installed(pulumi) or try_install_kubernetes_plugin(pulumi, cache_root()):
         return "plugin"

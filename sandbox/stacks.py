@@ -50,7 +50,9 @@ def running(root: Path, stack: str, platform: Platform) -> dict[str, Status]:
     """The stack's sandboxes, all of them running. Raises SandboxError where there is none, or one doesn't run."""
     found = {name: sandbox_of(root, stack, name).status() for name in clusters(platform)}
     if not found:
-        raise SandboxError(f"the environment `{platform.name}` has no sandbox", remedy="set `sandbox: true` on a cluster of kind existing")
+        raise SandboxError(
+            f"the environment `{platform.name}` has no sandbox", remedy="set `sandbox: true` on a cluster of kind existing"
+        )
     for status in found.values():
         if status.phase != "running":
             why = f": {status.message}" if status.message else ""

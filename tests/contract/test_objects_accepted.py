@@ -63,14 +63,40 @@ governance:
   priority_classes: {high: {weight: 90, description: First}, low: {weight: -5}}
   gang: {timeout: 5m}
   departments: {research: {weight: 3}, labs: {parent: research}}
-  topology: {levels: [topology.k8s.aws/network-node-layer-2, topology.k8s.aws/network-node-layer-3, kubernetes.io/hostname]}
+  topology:
+    levels: [topology.k8s.aws/network-node-layer-2, topology.k8s.aws/network-node-layer-3, kubernetes.io/hostname]
 """,
-    "teams/a.yaml": "quota: {ml.p5.48xlarge: {instances: 1, accelerators: 3}, ml.m5.4xlarge: {vcpu: 1.5}}\nmax_pods: 7\nmax_run_time: 1h",
-    "teams/b.yaml": "quota: {trainium: {accelerators: 5}}\nsharing: {borrow: {ml.p5.48xlarge: {accelerators: 2}}, lend_limit: 33}",
-    "teams/c.yaml": "quota: {p4d: {partitions: {mig-1g.5gb: 2}}}\ndepartment: labs\nsharing: dont_lend\ndefault_queue: true",
-    "teams/d.yaml": "quota: {ml.m5.4xlarge: {memory_gib: 3}}\nsharing: {strategy: lend, lend: {ml.m5.4xlarge: {memory_gib: 1}}}\nstate: held",
-    "teams/e.yaml": "state: draining\nnames: {namespace: own, cluster_queue: own.queue, local_queue: q}\naccess: {groups: [people]}\nlabels: {tier: gold}",
-    "teams/f.yaml": "quota: {ml.p5.48xlarge: {accelerators: 1}, ml.m5.4xlarge: {instances: 1}}\nflavors: [ml.p5.48xlarge]\nsharing: dont_lend",
+    "teams/a.yaml": """
+quota: {ml.p5.48xlarge: {instances: 1, accelerators: 3}, ml.m5.4xlarge: {vcpu: 1.5}}
+max_pods: 7
+max_run_time: 1h
+""",
+    "teams/b.yaml": """
+quota: {trainium: {accelerators: 5}}
+sharing: {borrow: {ml.p5.48xlarge: {accelerators: 2}}, lend_limit: 33}
+""",
+    "teams/c.yaml": """
+quota: {p4d: {partitions: {mig-1g.5gb: 2}}}
+department: labs
+sharing: dont_lend
+default_queue: true
+""",
+    "teams/d.yaml": """
+quota: {ml.m5.4xlarge: {memory_gib: 3}}
+sharing: {strategy: lend, lend: {ml.m5.4xlarge: {memory_gib: 1}}}
+state: held
+""",
+    "teams/e.yaml": """
+state: draining
+names: {namespace: own, cluster_queue: own.queue, local_queue: q}
+access: {groups: [people]}
+labels: {tier: gold}
+""",
+    "teams/f.yaml": """
+quota: {ml.p5.48xlarge: {accelerators: 1}, ml.m5.4xlarge: {instances: 1}}
+flavors: [ml.p5.48xlarge]
+sharing: dont_lend
+""",
 }
 
 
@@ -109,11 +135,13 @@ def test_all_objects_are_accepted_and_read_back_as_declared(
         assert included(manifest, answer) == [], path_of(manifest)
 
 
-def test_applying_again_changes_nothing(api: Connection, declared: dict[str, dict[str, Any]], everything: list[dict[str, Any]]) -> None:
+def test_applying_again_changes_nothing(
+    api: Connection, declared: dict[str, dict[str, Any]], everything: list[dict[str, Any]]
+) -> None:
     for manifest in everything:
-        before = api.request("GET", path_of(manifest)).body["metadata"]["generation" if "spec" in manifest else "resourceVersion"]
-        after = apply(api, manifest)["metadata"]["generation" if "spec" in manifest else "resourceVersion"]
-        assert before == after, path_of(manifest)
+        version = "generation" if "spec" in manifest else "resourceVersion"
+        before = api.request("GET", path_of(manifest)).body["metadata"][version]
+        assert apply(api, manifest)["metadata"][version] == before, path_of(manifest)
 
 
 def test_the_webhooks_are_there_to_judge(api: Connection, everything: list[dict[str, Any]], declared: dict[str, Any]) -> None:
