@@ -10,7 +10,7 @@ from cli.console import print_json, progress, say
 from cli.context import JsonOption, StackOption, planned, root_of
 
 app = typer.Typer(
-    no_args_is_help=True, help="Sandboxes: a real engine, API server and Kueue on this machine.", rich_markup_mode=None
+    no_args_is_help=True, help="Sandboxes: a real engine, API server and Kueue on this machine."
 )
 
 

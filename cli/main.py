@@ -25,7 +25,6 @@ app = typer.Typer(
     name="hpctl",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
     help="Platform-as-code for shared accelerators on SageMaker HyperPod.",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -71,6 +70,8 @@ def run(arguments: list[str] | None = None) -> int:
         result: Any = app(arguments, standalone_mode=False)
     except typer.TyperException as error:  # wrong usage
         context = getattr(error, "ctx", None)
+        if not error.format_message():  # no verb was given; the help is the answer
+            return error.exit_code
         say(f"hpctl: {error.format_message()}")
         say(f"see `{context.command_path if context else 'hpctl'} --help`")
         return error.exit_code
