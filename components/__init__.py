@@ -1,0 +1,1 @@
+"""Pulumi components: they declare exactly the plan, and compute nothing."""

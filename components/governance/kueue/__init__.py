@@ -1,0 +1,1 @@
+"""The kueue backend: open-source Kueue, and its queues declared by us."""

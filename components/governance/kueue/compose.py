@@ -1,0 +1,29 @@
+"""The kueue backend of one cluster, put together."""
+
+import pulumi
+
+from components.base import SEPARATOR
+from components.governance.kueue.access import SharedAccess
+from components.governance.kueue.admission import AdmissionRules
+from components.governance.kueue.foundation import Foundation
+from components.governance.kueue.team import Shared, Team
+from governance.model import ClusterPlan
+
+
+def declare_governance(cluster: ClusterPlan, provider: pulumi.ProviderResource) -> None:
+    """Kueue where it is wanted, what teams share, and each team."""
+    # `providers`, not `provider`: only the former reaches children of every package.
+    opts = pulumi.ResourceOptions(providers=[provider])
+    ready: list[pulumi.Resource] = []
+    if cluster.kueue.install:
+        # Imported here: a cluster that has Kueue doesn't pay for it.
+        from components.governance.kueue.release import KueueRelease
+
+        ready.append(KueueRelease(f"{cluster.name}{SEPARATOR}kueue", cluster, opts).ready)
+    foundation = Foundation(cluster, ready, opts)
+    rules = AdmissionRules(f"{cluster.name}{SEPARATOR}rules", cluster, opts)
+    below = [*foundation.classes, *foundation.flavors.values(), *foundation.cohorts.values(), *rules.bindings]
+    access = SharedAccess(f"{cluster.name}{SEPARATOR}access", cluster, below, opts)
+    shared = Shared(cluster, ready, foundation, rules, access)
+    for team in cluster.teams.values():
+        Team(team, shared, opts)
