@@ -51,13 +51,14 @@ def _feature_gates(cluster: ExistingCluster, source: Layered, path: Path_) -> It
 
 
 def _ranking(governance: Governance, source: Layered) -> Iterator[Finding]:
-    where = source.where(("governance", "task_ranking"))
-    if governance.task_ranking == "first_come_first_served" and governance.priority_classes:
-        message = "first come, first served ranks by no class, yet priority_classes are given"
-        yield problem_at("ranking-classes", where, message, "remove one of the two")
-    if governance.task_ranking == "priority_classes" and not governance.priority_classes:
-        message = "ranking by priority classes needs priority_classes"
-        yield problem_at("ranking-classes", where, message, "name at least one class")
+    ranking, classes = governance.task_ranking, governance.priority_classes
+    message, remedy = "", ""
+    if ranking == "first_come_first_served" and classes:
+        message, remedy = "first come, first served ranks by no class, yet priority_classes are given", "remove one of the two"
+    elif ranking == "priority_classes" and not classes:
+        message, remedy = "ranking by priority classes needs priority_classes", "name at least one class"
+    if message:
+        yield problem_at("ranking-classes", source.where(("governance", "task_ranking")), message, remedy)
 
 
 def _departments(departments: Mapping[str, Department], source: Layered) -> Iterator[Finding]:

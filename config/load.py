@@ -119,7 +119,8 @@ class Project:
                 return []
             chain[following] = document
             following = document.data.get("base")
-            place = document.where(("base",)) or place
+            if following is not None:
+                place = document.where(("base",)) or place
         return list(chain.values())
 
     def _teams(

@@ -38,25 +38,29 @@ Preemption = Literal["lower_priority", "never"]
 
 def _instance_type(value: str) -> str:
     if value not in instance_types():
-        near = suggest(value)
-        raise problem(
-            "instance_type_unknown",
-            f"{quoted(value)} is not an instance type of HyperPod",
-            f"did you mean `{near}`?" if near else "write one as `ml.p5.48xlarge`",
-        )
+        remedy = _type_like(value) or "write one as `ml.p5.48xlarge`"
+        raise problem("instance_type_unknown", f"{quoted(value)} is not an instance type of HyperPod", remedy)
     return value
 
 
 def _quota_key(value: str) -> str:
     if value in instance_types() or value in families() or value in accelerator_kinds():
         return value
-    near = suggest(value)
-    remedy = f"did you mean `{near}`?" if near else did_you_mean(value, (*accelerator_kinds(), *families()))
+    remedy = _type_like(value) or did_you_mean(value, (*accelerator_kinds(), *families()))
     raise problem(
         "instance_type_unknown",
         f"{quoted(value)} is not an instance type, a family or an accelerator kind",
         remedy or "an instance type as `ml.p5.48xlarge`, a family as `p5`, or `nvidia`, `trainium`, `inferentia`",
     )
+
+
+def _type_like(value: str) -> str:
+    """A remedy that names the type that was likely meant, or those of its family; empty where there is none."""
+    near = suggest(value) if len(value) <= 63 else None
+    if near:
+        return f"did you mean `{near}`?"
+    family = [f"`{name}`" for name, kind in instance_types().items() if kind.family == value.removeprefix("ml.")]
+    return f"name one of {', '.join(family)}" if family else ""
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any
 
 from config.consistency import team_findings
 from config.files import merge, no_environment, validated
-from config.findings import Finding, Severity, Where, problem_at, quoted
+from config.findings import Finding, Severity, Where, printable, problem_at, quoted
 from config.team import Team
 from config.yamlsource import Document, Layered, Path_
 
@@ -29,6 +29,7 @@ def team_of(
             data["sharing"] = {"strategy": strategy}  # the short form and the long one merge as one
         data = merge(data, {key: value for key, value in over.items() if key not in _IDENTITY})
     source = Layered(tuple(layers))
+    name = printable(name)  # a file's name may be bytes that are no text
     stated = data.setdefault("name", name)
     if isinstance(stated, str) and stated != name:
         message = f"the file is named {quoted(name)}, the team in it {quoted(stated)}"

@@ -50,15 +50,19 @@ class Document:
         self._node: Any = None
         self._children: dict[int, dict[str, tuple[Any, Any]]] = {}
 
-    def where(self, path: Path_ = (), *, key: bool = False) -> Where | None:
-        """Where `path` stands, or None if the file has no such place. `key`: the key rather than its value."""
+    def where(self, path: Path_ = (), *, key: bool = False, inside: bool = False) -> Where | None:
+        """Where `path` stands, or None if the file has no such place.
+
+        `key`: the key rather than its value. `inside`: something that belongs inside the value, hence the key, or the value
+        itself where it is a single word.
+        """
         at = node = self._root()
         for part in path:
             found = self._child(node, part)
             if found is None:
                 return None
             key_node, node = found
-            at = key_node if key else node
+            at = key_node if key or (inside and not isinstance(node, yaml.ScalarNode)) else node
         return Where(self.file, 1, 1) if at is None else _at(at, self.file)
 
     def _root(self) -> Any:
@@ -90,11 +94,12 @@ class Layered:
         """Where `path` stands; if nothing of that name stands anywhere, the key of its nearest parent, at last the file."""
         for length in range(len(path), 0, -1):
             for document, prefix in self.layers:
-                found = document.where((*prefix, *path[:length]), key=key or length < len(path))
+                whole = length == len(path)
+                found = document.where((*prefix, *path[:length]), key=key and whole, inside=not whole)
                 if found is not None:
                     return found
-        whole = next((document for document, prefix in self.layers if not prefix), self.layers[0][0])
-        return whole.where() or Where(whole.file, 1, 1)
+        file = next((document for document, prefix in self.layers if not prefix), self.layers[0][0])
+        return file.where() or Where(file.file, 1, 1)
 
 
 def read(path: Path, shown: str | None = None) -> tuple[Document, list[Finding]]:
@@ -238,6 +243,9 @@ def _syntax_finding(error: yaml.YAMLError, text: str, file: str) -> Finding:
     if "another document" in problem:
         return problem_at("yaml-syntax", where, "the file holds several documents", "one document a file")
     context = getattr(error, "context", None)
+    begin = getattr(error, "context_mark", None)
+    if context and begin is not None and begin.line + 1 != where.line:
+        context += f" that begins on line {begin.line + 1}"
     remedy = "look here, and at the line above, for indentation, a missing quote, bracket or colon"
     if _character(text, where) == "\t":
         remedy = "indent with spaces, not with tabs"
