@@ -10,6 +10,8 @@ from typing import Any, Final
 Object = dict[str, Any]
 _GONE: Final = 410
 _PAUSE: Final = 0.5
+_WATCH: Final = 60
+"""Seconds after which a watch ends and a new list begins, so that no thread outlives its run for long."""
 _PATIENCE: Final = 4
 """Failures in a row after which the API server counts as lost."""
 
@@ -87,7 +89,7 @@ class Mirror:
         return str(answer["metadata"]["resourceVersion"])
 
     def _follow(self, version: str) -> None:
-        for event in self._watch.stream(self._listed, **self._arguments, resource_version=version):
+        for event in self._watch.stream(self._listed, **self._arguments, resource_version=version, timeout_seconds=_WATCH):
             if self._stopped.is_set():
                 return
             item = event["raw_object"]
