@@ -19,7 +19,8 @@ help: ## List the targets
 	@.uv/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
 
 .venv/.ready: pyproject.toml uv.lock | $(filter .uv/bin/uv,$(UV))
-	@$(UV) sync --frozen --quiet --python $(PYTHON)
+	@echo "installing the packages of uv.lock into .venv"
+	@$(UV) sync --frozen --python $(PYTHON)
 	@touch $@
 
 setup: .venv/.ready ## Install the Python environment into .venv

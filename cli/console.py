@@ -30,7 +30,7 @@ def console(*, out: bool = False) -> Console:
 
     plain = not _settings["color"] or bool(os.environ.get("NO_COLOR"))
     stream = sys.stdout if out else sys.stderr
-    width = None if stream.isatty() else 160
+    width = None if stream.isatty() else int(os.environ.get("COLUMNS", "160"))
     return Console(file=stream, no_color=plain, highlight=False, soft_wrap=not stream.isatty(), width=width)
 
 

@@ -52,17 +52,18 @@ def _table(rows: Sequence[CaseRow]) -> None:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("case", "team", "workload", "expected", "verdict", "why, in Kueue's words", "nodes"):
-        table.add_column(name, overflow="fold")
+    for name in ("case", "team", "workload", "verdict", "why, in Kueue's words", "nodes"):
+        table.add_column(name, overflow="fold", ratio=1 if name.startswith("why") else None)
     last = ""
     for row in rows:
-        verdict = f"[green]{row.verdict}[/]" if row.verdict == row.expected else f"[bold red]{row.verdict} ✗[/]"
+        right = row.verdict == row.expected
+        verdict = f"[green]✓ {row.verdict}[/]" if right else f"[bold red]✗ {row.verdict}, not {row.expected}[/]"
         first = "" if row.case == last else row.case
-        table.add_row(first, row.team, row.workload, row.expected, verdict, escape(_UIDS.sub("", row.reason)), _nodes(row.nodes))
+        table.add_row(first, row.team, row.workload, verdict, escape(_UIDS.sub("", row.reason)), _nodes(row.nodes))
         last = row.case
     console(out=True).print(table)
 
 
 def _nodes(names: Sequence[str]) -> str:
     """Names, the first and last of many."""
-    return " ".join(names) if len(names) <= 4 else f"{names[0]} … {names[-1]} ({len(names)})"
+    return " ".join(names) if len(names) <= 2 else f"{names[0]} … {names[-1]} ({len(names)})"

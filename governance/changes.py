@@ -21,10 +21,10 @@ def _by_team(contracts: Sequence[Contract]) -> dict[tuple[str, str], Contract]:
 def _team(key: tuple[str, str], old: Contract | None, new: Contract | None) -> Iterator[str]:
     name = f"team {key[1]} on {key[0]}"
     if new is None:
-        yield f"{name}: goes"
+        yield f"{name} is removed"
         return
     if old is None:
-        yield f"{name}: comes, with {_amounts(new)}"
+        yield f"{name} is new, with {_amounts(new)}"
         return
     for field in ("namespace", "queue", "cluster_queue", "state", "default_priority", "max_run_time_seconds"):
         if old.get(field) != new.get(field):
