@@ -16,7 +16,7 @@ from live.guards import flavor_findings, removal_findings
 from live.kube import Reader
 from sandbox import stacks
 from sandbox.engine import ConfigValue, Engine, EngineSettings, kubernetes_plugin_installed, try_install_kubernetes_plugin
-from sandbox.paths import cache_root
+from sandbox.paths import cache_root, private_dir, write_private
 from sandbox.provider.kube import UnreachableError, connect
 from sandbox.toolchain import pulumi_binary
 
@@ -60,11 +60,11 @@ def prepare(root: Path, stack: str, platform: Platform, plan: Plan, progress: Pr
         for name, path in kubeconfigs.items()
     }
     kubeconfigs |= {
-        name: (root / cluster.kubeconfig).expanduser()
+        name: root / Path(cluster.kubeconfig).expanduser()
         for name, cluster in platform.environment.clusters.items()
         if cluster.kubeconfig
     }
-    home, backend, passphrase = _local_state(root, stack) if booted else (None, None, None)
+    backend, passphrase = _local_state(root, stack) if booted else (None, None)
     progress.step("looking for the Kubernetes provider")
     settings = EngineSettings(
         project_dir=root,
@@ -75,7 +75,6 @@ def prepare(root: Path, stack: str, platform: Platform, plan: Plan, progress: Pr
         env={},
         config={**config, f"{PROJECT}:environment": ConfigValue(platform.name, secret=False)},
         kubernetes_provider=_provider(pulumi) if booted else "plugin",
-        pulumi_home=home,
     )
     return Deployment(platform, plan, settings, kubeconfigs)
 
@@ -87,13 +86,13 @@ def _provider(pulumi: Path) -> Literal["plugin", "offline"]:
     return "offline"
 
 
-def _local_state(root: Path, stack: str) -> tuple[Path | None, str, str]:
+def _local_state(root: Path, stack: str) -> tuple[str, str]:
     """Pulumi's state of a sandboxed stack: a folder in the cache, and a passphrase of its own."""
     folder = stacks.folder(root, stack)
     state = folder / "state"
-    state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    private_dir(folder)
+    private_dir(state)
     secret = folder / "passphrase"
     if not secret.exists():
-        secret.touch(mode=0o600)
-        secret.write_text(secrets.token_urlsafe(24), encoding="utf-8")
-    return None, f"file://{state}", secret.read_text(encoding="utf-8")
+        write_private(secret, secrets.token_urlsafe(24))
+    return f"file://{state}", secret.read_text(encoding="utf-8")
