@@ -11,7 +11,7 @@ from config.findings import ConfigError, Finding, by_place, has_errors
 from config.load import Platform, Project
 from config.stack import environment_of, project_root
 from governance.model import Plan
-from governance.plan import plan
+from governance.plan import plan, review
 
 
 def _stacks(context: typer.Context, incomplete: str) -> list[str]:
@@ -38,7 +38,11 @@ def root_of(context: typer.Context) -> Path:
 
 def planned(root: Path, stack: str) -> tuple[Platform, Plan]:
     """A stack's environment and its plan. Raises ConfigError where either has errors, with all findings."""
-    platform = Project(root).load(environment_of(root, stack))
+    project, environment = Project(root), environment_of(root, stack)
+    try:
+        platform = project.load(environment)
+    except ConfigError:
+        raise ConfigError(review(project, environment)) from None
     resolved = plan(platform)
     if has_errors(resolved.findings):
         raise ConfigError(resolved.findings)
@@ -48,11 +52,4 @@ def planned(root: Path, stack: str) -> tuple[Platform, Plan]:
 def all_findings(root: Path, environments: list[str]) -> list[Finding]:
     """Findings of several environments, each once, in reading order."""
     project = Project(root)
-    found: dict[Finding, None] = {}
-    for name in environments:
-        try:
-            findings = plan(project.load(name)).findings
-        except ConfigError as error:
-            findings = error.findings
-        found.update(dict.fromkeys(findings))
-    return by_place(found)
+    return by_place(dict.fromkeys(finding for name in environments for finding in review(project, name)))
