@@ -308,6 +308,13 @@ def test_components_show_the_team_in_the_state(run: Recording) -> None:
     assert run.one("main/kueue").inputs == {"cluster": "main", "version": "0.16.6"}
 
 
+def test_states_of_teams_are_exported(run: Recording) -> None:
+    states = {"alpha": "active", "held": "held", "leaving": "draining", "alone": "active", "capped": "active"}
+    assert run.outputs["team_states"] == states
+    contracts = {(contract["cluster"], contract["team"]) for contract in run.outputs["teams"]}
+    assert contracts == {("edge", "alpha"), *(("main", team) for team in TEAMS)}
+
+
 def test_a_preview_registers_the_same(root: Path, run: Recording) -> None:
     keys = ("kubeconfig-main", "kubeconfig-edge")
     preview = record(lambda: declare(root), config=dict.fromkeys(keys, KUBECONFIG), secrets=keys, preview=True)

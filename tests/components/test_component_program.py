@@ -12,8 +12,9 @@ import yaml
 from recording import Recording, record, write_project
 
 from components.base import KubernetesObject, PlatformComponent
+from components.governance import governance_backend
 from components.program import declare
-from config.findings import ConfigError
+from config.findings import ConfigError, Where
 from config.load import Project
 from governance.contract import job_contract
 from governance.plan import plan
@@ -144,6 +145,11 @@ def test_the_managed_backend_is_refused(tmp_path: Path) -> None:
     assert "use the kueue backend" in str(error)
 
 
+def test_a_backend_without_components_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"^environments/x\.yaml:7:3: the managed backend can't be deployed by this version"):
+        governance_backend("managed", Where("environments/x.yaml", 7, 3))
+
+
 # Connections -------------------------------------------------------------------------------------------------------------------
 
 
@@ -172,6 +178,13 @@ def test_a_declared_kubeconfig_is_passed_by_its_path(tmp_path: Path) -> None:
     run = record(lambda: declare(root), **SECRET)
     (provider,) = [r for r in run.registered if r.type == "pulumi:providers:kubernetes"]
     assert provider.inputs["kubeconfig"] == str(root / "kube/config")
+
+
+def test_a_declared_kubeconfig_that_is_missing_is_not_made_up_for(tmp_path: Path) -> None:
+    cluster = CLUSTER.replace("kind: existing", "kind: existing, kubeconfig: kube/config")
+    error, run = refused(lambda: declare(write_project(tmp_path, f"clusters: {{main: {cluster}}}\n", {})), **SECRET)
+    assert [finding.id for finding in error.findings] == ["kubeconfig-missing"]
+    assert run.registered == []
 
 
 def test_a_home_folder_is_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
