@@ -125,7 +125,7 @@ class Engine:
 
     def refresh(self, *, on_event: OnEvent | None = None, target: Sequence[str] = (), preview_only: bool = False) -> Changes:
         """Bring the state to what the clusters have; with ``preview_only``, only tell the difference."""
-        args = ["--yes", *(["--preview-only"] if preview_only else ["--skip-preview"]), *_options(False, target, ())]
+        args = [*(["--preview-only"] if preview_only else ["--yes", "--skip-preview"]), *_options(False, target, ())]
         return self._run("refresh", args, on_event).changes
 
     def outputs(self) -> dict[str, Any]:

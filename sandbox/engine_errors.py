@@ -105,6 +105,7 @@ def _is_echo(message: str) -> bool:
 def _tidied(text: str) -> str:
     """Without what only makes sense in pulumi's own command line."""
     text = text.partition("To unprotect the resource")[0] if _PROTECTED in text else text
+    text = text.replace("an unhandled error occurred: ", "").partition("please set a value using the command")[0]
     return " ".join(text.split())
 
 

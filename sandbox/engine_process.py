@@ -19,6 +19,8 @@ from pathlib import Path
 from types import FrameType
 from typing import IO, Final
 
+from sandbox.engine_errors import EngineError
+
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -46,19 +48,7 @@ def run(
 
     Its output goes to ``log`` as well. ``on_start`` is told its process id, ``on_interrupt`` that the first signal has arrived.
     """
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        env=dict(env),
-        stdin=pipe if stdin is not None else subprocess.DEVNULL,
-        stdout=pipe,
-        stderr=pipe,
-        text=True,
-        encoding="utf-8",
-        errors="replace",
-        start_new_session=True,
-    )
+    process = _start(command, folder, env, has_input=stdin is not None)
     with process, _signals_passed_to(process, on_interrupt) as received:
         if on_start is not None:
             on_start(process.pid)
@@ -70,6 +60,27 @@ def run(
         code = process.wait()
         stdout, stderr = out.text(), err.text()
     return Finished(code, stdout, stderr, interrupted=bool(received))
+
+
+def _start(command: Sequence[str], folder: Path, env: Mapping[str, str], *, has_input: bool) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    try:
+        return subprocess.Popen(
+            command,
+            cwd=folder,
+            env=dict(env),
+            stdin=pipe if has_input else subprocess.DEVNULL,
+            stdout=pipe,
+            stderr=pipe,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise EngineError(
+            f"{command[0]} cannot be run: {error.strerror}.", remedy="Install Pulumi, or give the path of its binary."
+        ) from error
 
 
 @contextmanager

@@ -17,6 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from sandbox.engine_errors import EngineError
+
 _GC_THRESHOLD: Final = (100_000, 50, 100)
 """Registering resources makes many objects that live to the end; Python's own thresholds spend a third of the time on them."""
 
@@ -91,8 +93,9 @@ class Program:
         import grpc
         from pulumi.errors import RunError
 
-        if isinstance(error, SystemExit) and not error.code:
-            return ""
+        if isinstance(error, SystemExit):
+            self.error = EngineError(str(error.code)) if error.code else None
+            return str(error.code or "")
         if isinstance(error, (grpc.RpcError, asyncio.CancelledError)):
             return "the engine has ended the program"  # because of an error of its own, which it reports
         if not isinstance(error, RunError):

@@ -43,8 +43,8 @@ class Workspace:
             old.unlink(missing_ok=True)
         return logs / f"{stamp}-{verb}.log"
 
-    def refresh(self) -> bool:
-        """Bring the copies up to date; true if the stack's settings were copied anew, so that ours must be set again."""
+    def refresh(self) -> None:
+        """Bring the copies of the project's settings up to date; where the stack's are copied anew, ours must be set again."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         source = self.project / "Pulumi.yaml"
         try:
@@ -55,10 +55,10 @@ class Workspace:
         settings = _stack_settings(self.project, project, self.stack)
         digest, seen = hashlib.sha256(settings.encode()).hexdigest(), self.folder / "stack.sha256"
         if self.stack_file.exists() and seen.exists() and seen.read_text(encoding="utf-8") == digest:
-            return False
+            return
+        (self.folder / "config.hmac").unlink(missing_ok=True)
         _write(self.stack_file, _with_salt(settings, self.stack_file))
         _write(seen, digest)
-        return True
 
     def is_configured(self, config: Mapping[str, ConfigValue], passphrase: str) -> bool:
         """Whether exactly ``config`` was set here last."""

@@ -99,7 +99,7 @@ class Connection:
     def _send(self, method: str, url: str, body: Any, content_type: str, timeout: float) -> Answer:
         import urllib3.exceptions
 
-        headers = {"Accept": JSON, "User-Agent": "pulumi-kubernetes-offline", **self._authorization()}
+        headers = {"Accept": JSON, "User-Agent": "hpctl", **self._authorization()}
         if body is not None:
             headers["Content-Type"] = content_type
         try:

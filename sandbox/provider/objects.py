@@ -25,6 +25,7 @@ from sandbox.provider.kube import APPLY, JSON, JSON_PATCH, MERGE_PATCH, ApiError
 from sandbox.provider.names import Kind, is_true, namespace, object_id, object_name
 from sandbox.provider.operation import ObjectError, Operation, ReadyWait
 from sandbox.provider.patches import merge_patch, with_ignored
+from sandbox.provider.spelling import to_server
 
 PATCH_FORCE: Final = "pulumi.com/patchForce"
 _MISSING_SECONDS: Final = 12.0
@@ -223,7 +224,7 @@ class Objects:
         meta = {key: value for key, value in inputs.get("metadata", {}).items() if key != "namespace" or mapping.namespaced}
         if mapping.namespaced and not meta.get("namespace"):
             meta["namespace"] = self.default_namespace
-        return {**inputs, "apiVersion": mapping.kind.api_version, "kind": mapping.kind.name, "metadata": meta}
+        return to_server({**inputs, "apiVersion": mapping.kind.api_version, "kind": mapping.kind.name, "metadata": meta})
 
     def _patiently(self, call: Callable[[], Any], deadline: float, op: Operation) -> Any:
         """Repeat ``call`` while the kind or the namespace is missing, until ``deadline``."""

@@ -22,6 +22,7 @@ from sandbox.provider.names import Kind
 from sandbox.provider.objects import Objects
 from sandbox.provider.operation import NotReadyError, ObjectError, Operation
 from sandbox.provider.settings import Settings
+from sandbox.provider.spelling import to_program
 from sandbox.provider.state import InitFailedError, object_state, without_status
 from sandbox.provider.values import decode, encode, has_unknown, mark_secrets, plain
 
@@ -196,7 +197,8 @@ class Resources:
         if live is None or (inputs and not state and not is_managed_by(live, op.manager)):
             # The second: a create that was cut short before it made anything; what is there is somebody else's.
             return provider_pb2.ReadResponse()
-        found = live_inputs(inputs, live) if inputs else imported_inputs(live, kind)
+        spelled = to_program(live)
+        found = live_inputs(inputs, spelled) if inputs else imported_inputs(spelled, kind)
         reply = provider_pb2.ReadResponse(
             id=request.id,
             properties=encode(object_state(mark_secrets(found, wrapped), live, op.manager)),

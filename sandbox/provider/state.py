@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sandbox.provider.live import without_managed_fields
+from sandbox.provider.spelling import to_program
 from sandbox.provider.values import mark_secrets
 
 
@@ -20,7 +21,7 @@ class InitFailedError(Exception):
 
 def object_state(inputs: dict[str, Any], live: dict[str, Any], manager: str) -> dict[str, Any]:
     """What the engine keeps of an object, in the plugin's form; secret where the inputs were."""
-    kept = mark_secrets(without_managed_fields(live), inputs)
+    kept = mark_secrets(to_program(without_managed_fields(live)), inputs)
     return {
         **kept,
         "__inputs": mark_secrets(inputs, inputs),
