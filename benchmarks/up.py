@@ -49,7 +49,6 @@ from pathlib import Path
 
 import pulumi
 from pulumi_kubernetes import Provider
-from pulumi_kubernetes.apiextensions import CustomResource
 
 NEEDS = {
     "ResourceFlavor": ("Topology",),
@@ -70,14 +69,13 @@ def needs(manifest):
 
 
 for manifest in json.loads(Path(__file__).with_name("objects.json").read_text()):
-    kind, metadata = manifest.pop("kind"), manifest.pop("metadata")
-    resource = CustomResource(
+    kind, metadata = manifest["kind"], manifest["metadata"]
+    group, _, version = manifest["apiVersion"].rpartition("/")
+    resource = pulumi.CustomResource(
+        f"kubernetes:{group or 'core'}/{version}:{kind}",
         f"{kind}-{metadata.get('namespace', '')}-{metadata['name']}",
-        api_version=manifest.pop("apiVersion"),
-        kind=kind,
-        metadata=metadata,
-        opts=pulumi.ResourceOptions(provider=provider, depends_on=list(needs({"kind": kind, "metadata": metadata}))),
-        **manifest,
+        manifest,
+        pulumi.ResourceOptions(provider=provider, depends_on=list(needs(manifest))),
     )
     made.setdefault(kind, {})[metadata["name"]] = resource
 """

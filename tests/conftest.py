@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+if TYPE_CHECKING:
+    from sandbox.local import Sandbox
 
 # Without the phase that explains a failure: it traces every line, for minutes.
 _PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
@@ -17,3 +23,19 @@ settings.register_profile(
 )
 settings.register_profile("explore", deadline=None, max_examples=1500, phases=_PHASES, suppress_health_check=_SLOW_IS_FINE)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> Iterator[Sandbox]:
+    """A running sandbox with four nodes, one for the whole session; its tools come from the usual cache."""
+    from sandbox_support import MANAGER, gpu_node
+
+    from sandbox.local import Sandbox
+    from sandbox.toolchain import SilentProgress
+
+    one = Sandbox(f"test-{os.getpid()}")
+    try:
+        one.up(MANAGER, [gpu_node(number) for number in range(4)], SilentProgress())
+        yield one
+    finally:
+        one.down()
