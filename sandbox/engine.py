@@ -186,7 +186,7 @@ class Engine:
             )
             if verb != "preview" and finished.code >= 0:  # negative: killed by a signal
                 self._note.end()
-            if finished.code == 0:
+            if finished.code == 0 and not finished.interrupted:
                 events.wait_for_last()
                 return events.report
         raise self._failure(verb, finished, events, inline)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from sandbox import engine_process
-from sandbox.engine_errors import from_diagnostics
+from sandbox.engine_errors import EngineInterrupted, from_diagnostics
 from sandbox.engine_settings import EngineSettings
 from sandbox.engine_workspace import Workspace
 
-_NO_STACK = "no stack named"
+_NO_STACK: Final = "no stack named"
 
 
 def says_no_stack(finished: engine_process.Finished) -> bool:
@@ -27,11 +29,14 @@ class PulumiCli:
         return [str(self._settings.pulumi), "--non-interactive", *args]
 
     def call(self, args: list[str], stdin: str | None = None) -> engine_process.Finished:
-        """Run a command to its end, whatever that is."""
+        """Run a command to its end, whatever that is. Raises ``EngineInterrupted`` after Ctrl-C."""
         folder = self._settings.state_folder
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        return engine_process.run(self.command(args), self._workspace.folder, self._settings.environment(None), stdin=stdin)
+        finished = engine_process.run(self.command(args), self._workspace.folder, self._settings.environment(None), stdin=stdin)
+        if finished.interrupted:
+            raise EngineInterrupted(f"interrupted at `pulumi {args[0]}`")
+        return finished
 
     def text(self, args: list[str]) -> str:
         """A command's output; empty where there is no such stack. Raises ``EngineError`` for other failures."""

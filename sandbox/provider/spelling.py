@@ -1,4 +1,4 @@
-"""The keys of CRD schemas that programs have to spell differently: ``x_kubernetes_…`` where the server says ``x-kubernetes-…``."""
+"""The keys of CRD schemas that programs spell differently: ``x_kubernetes_…`` where the server says ``x-kubernetes-…``."""
 
 from __future__ import annotations
 

@@ -176,7 +176,8 @@ def given_pulumi() -> Path:
     """The engine's binary: HPCTL_PULUMI, else what the sandbox's toolchain has built."""
     if os.environ.get("HPCTL_PULUMI"):
         return Path(os.environ["HPCTL_PULUMI"])
-    from sandbox.toolchain import SilentProgress, pulumi_binary
+    from sandbox.progress import SilentProgress
+    from sandbox.toolchain import pulumi_binary
 
     return pulumi_binary(SilentProgress())
 

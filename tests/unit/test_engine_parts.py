@@ -1,0 +1,206 @@
+"""The engine driver's pure parts: counts, errors, settings, what a run that was cut short has left."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.engine_errors import Diagnostic, EngineError, from_diagnostics, resource_name
+from sandbox.engine_events import Changes, count, plain_text
+from sandbox.engine_recovery import Owner, RunNote, heal
+from sandbox.engine_settings import ConfigValue, EngineSettings, relative_backend
+from sandbox.engine_workspace import Workspace
+
+URN = "urn:pulumi:local::platform::platform:Queues$kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue::research"
+
+
+def test_counts_are_pulumis_own() -> None:
+    assert count({"create": 2, "same": 3, "delete": 1}) == Changes(create=2, same=3, delete=1)
+    replaced = count({"replace": 1, "create-replacement": 1, "delete-replaced": 1, "same": 2})
+    assert replaced == Changes(replace=1, same=2)
+    assert replaced.total == 1
+    assert count({"import": 1, "read": 1}) == Changes(create=1, same=1)
+
+
+def test_resources_are_named_by_kind_and_name() -> None:
+    assert resource_name(URN) == "ClusterQueue research"
+    assert resource_name("urn:pulumi:local::platform::pulumi:pulumi:Stack::platform-local") == ""
+    assert resource_name("") == ""
+
+
+def test_errors_are_told_once_and_without_echoes() -> None:
+    said = [
+        Diagnostic("warning", URN, "mind the gap"),
+        Diagnostic("error", URN, "it is  broken\n  for good"),
+        Diagnostic("error", URN, "it is broken for good"),
+        Diagnostic("error", "", "update failed"),
+    ]
+    error = from_diagnostics("up", said, "", Path("/x/up.log"))
+    assert error.message == "ClusterQueue research: it is broken for good"
+    assert str(error).splitlines() == [error.message, "Log: /x/up.log"]
+    assert from_diagnostics("up", said[3:], "", None).message == "update failed"
+    assert from_diagnostics("up", [], "warning: old\nerror: no stack\n", None).message == "no stack"
+    assert from_diagnostics("up", [], "", None).message == "pulumi up failed without saying why."
+
+
+@pytest.mark.parametrize(
+    ("message", "remedy"),
+    [
+        ("resource x cannot be deleted\nbecause it is protected. To unprotect the resource, run `pulumi state`", "draining"),
+        ("the stack is currently locked by 1 lock(s)", "pulumi cancel"),
+        ("incorrect passphrase", "PULUMI_CONFIG_PASSPHRASE"),
+        ("PULUMI_ACCESS_TOKEN must be set for login", "pulumi login"),
+        ("no resource plugin 'pulumi-resource-aws' found", "pulumi plugin install"),
+    ],
+)
+def test_remedies(message: str, remedy: str) -> None:
+    error = from_diagnostics("up", [Diagnostic("error", URN, message)], "", None)
+    assert remedy in error.remedy
+    assert "pulumi state" not in error.message
+
+
+def test_markup_is_taken_out() -> None:
+    assert plain_text("<{%fg 1%}>error: <{%reset%}>\x1b[31mred\x1b[0m 5 < 6") == "error: red 5 < 6"
+
+
+def deployment(*pending: dict[str, Any]) -> dict[str, Any]:
+    known = {"urn": "known", "type": "kubernetes:core/v1:ConfigMap"}
+    return {"version": 3, "deployment": {"resources": [known], "pending_operations": list(pending)}}
+
+
+def operation(kind: str, urn: str, token: str, metadata: dict[str, Any]) -> dict[str, Any]:
+    return {"type": kind, "resource": {"urn": urn, "type": token, "inputs": {"metadata": metadata}}}
+
+
+def test_pending_operations_are_settled() -> None:
+    token = "kubernetes:core/v1:ConfigMap"
+    found = heal(
+        deployment(
+            operation("creating", "a", token, {"name": "x", "namespace": "y"}),
+            operation("creating", "b", "kubernetes:core/v1:Namespace", {"name": "z"}),
+            operation("creating", "c", "aws:s3/bucket:Bucket", {"name": "x"}),
+            operation("creating", "known", token, {"name": "x"}),
+            operation("updating", "d", token, {"name": "x"}),
+            operation("deleting", "known", token, {"name": "x"}),
+        )
+    )
+    assert found is not None
+    assert found.created == ["a", "b"]
+    body = found.deployment["deployment"]
+    assert "pending_operations" not in body
+    assert [(one["urn"], one.get("id")) for one in body["resources"]] == [("known", None), ("a", "y/x"), ("b", "z")]
+    assert heal(deployment()) is None
+    assert heal({}) is None
+
+
+def test_note_of_a_run(tmp_path: Path) -> None:
+    note = RunNote(tmp_path)
+    assert not note.look()
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    note.begin("up", ended.pid)
+    ended.wait()
+    note.end()
+    assert not note.look()
+    assert not note.cut_short
+    note.begin("up", ended.pid)
+    assert note.look(), "it ended without saying so"
+    assert note.cut_short
+    note.end()
+    assert note.cut_short, "until an up has succeeded"
+    note.settled()
+    assert not note.cut_short
+
+
+def test_note_of_a_run_that_goes_on(tmp_path: Path) -> None:
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    owner = Owner.of(other.pid)
+    (tmp_path / "run.json").write_text(json.dumps({"verb": "up", "owners": [[owner.pid, owner.started]] * 2}))
+    with pytest.raises(EngineError, match=f"Another `up` of this stack is running .process {other.pid}"):
+        RunNote(tmp_path).look()
+    recycled = {"verb": "up", "owners": [[owner.pid, owner.started - 1000]] * 2}
+    (tmp_path / "run.json").write_text(json.dumps(recycled))
+    assert RunNote(tmp_path).look(), "another process has the id by now"
+    other.communicate(b"\n")
+
+
+def settings(tmp_path: Path, backend: str | None) -> EngineSettings:
+    return EngineSettings(tmp_path, "dev", backend, Path("/opt/pulumi/bin/pulumi"), "word", kubernetes_provider="offline")
+
+
+def test_environment_of_the_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PULUMI_DEBUG_PROVIDERS", "aws:1")
+    monkeypatch.delenv("PULUMI_BACKEND_URL", raising=False)
+    env = replace(settings(tmp_path, "file:///state"), env={"A": "b"}, skip_checkpoints=True).environment(99)
+    assert env["PULUMI_DEBUG_PROVIDERS"] == "aws:1,kubernetes:99"
+    assert env["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == "true"
+    assert (env["PULUMI_BACKEND_URL"], env["PULUMI_CONFIG_PASSPHRASE"], env["A"]) == ("file:///state", "word", "b")
+    assert env["PULUMI_SKIP_CHECKPOINTS"] == "true"
+    assert env["PATH"].split(os.pathsep)[0] == "/opt/pulumi/bin"
+    own = settings(tmp_path, None).environment(None)
+    assert "PULUMI_BACKEND_URL" not in own
+    assert "PULUMI_PARALLEL_DIFF" not in own
+    assert own["PULUMI_DEBUG_PROVIDERS"] == "aws:1"
+
+
+def test_relative_backend_stays_the_projects(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: x\nbackend:\n  url: file://./state\nruntime: python\n")
+    assert relative_backend(tmp_path) == f"file://{tmp_path / 'state'}"
+    (tmp_path / "Pulumi.yaml").write_text("name: x\nbackend:\n  url: s3://bucket\n")
+    assert relative_backend(tmp_path) == ""
+
+
+def test_workspace_is_beside_the_state(tmp_path: Path) -> None:
+    found = settings(tmp_path, f"file://{tmp_path}/one/state")
+    assert found.workspace_folder == tmp_path / "one" / "engine" / "dev"
+    assert found.identity != settings(tmp_path, f"file://{tmp_path}/two/state").identity
+
+
+def test_secret_configuration_is_not_shown(tmp_path: Path) -> None:
+    assert "hunter2" not in repr(replace(settings(tmp_path, None), config={"a:b": ConfigValue("hunter2", secret=True)}))
+    assert "open" in repr(ConfigValue("open"))
+
+
+def test_copies_follow_the_project_and_keep_the_salt(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "stacks").mkdir(parents=True)
+    (project / "Pulumi.yaml").write_text("name: x\nmain: src\nstackConfigDir: stacks\nruntime: python\n")
+    (project / "stacks" / "Pulumi.dev.yaml").write_text("config:\n  x:a: 1\n")
+    workspace = Workspace(project, "dev", tmp_path / "work")
+    workspace.refresh()
+    assert (workspace.folder / "Pulumi.yaml").read_text() == "name: x\nruntime: python\n"
+    config = {"x:b": ConfigValue("2")}
+    assert not workspace.is_configured(config, "word")
+    workspace.stack_file.write_text("encryptionsalt: v1:salt\n" + workspace.stack_file.read_text())
+    workspace.configured(config, "word")
+    workspace.refresh()
+    assert workspace.is_configured(config, "word")
+    assert not workspace.is_configured(config, "other")
+    assert not workspace.is_configured({"x:b": ConfigValue("3")}, "word")
+    (project / "stacks" / "Pulumi.dev.yaml").write_text("config:\n  x:a: 2\n")
+    workspace.refresh()
+    assert workspace.stack_file.read_text() == "encryptionsalt: v1:salt\nconfig:\n  x:a: 2\n"
+    assert not workspace.is_configured(config, "word"), "ours must be set again"
+    assert workspace.folder.stat().st_mode & 0o077 == 0
+
+
+def test_old_logs_are_removed(tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path, "dev", tmp_path)
+    for number in range(40):
+        workspace.log("up", f"2026-{number:03d}").touch()
+    assert len(list((tmp_path / "logs").iterdir())) <= 31
+    assert (tmp_path / "logs" / "2026-039-up.log").exists()
+
+
+def test_importing_the_driver_imports_neither_engine_nor_client() -> None:
+    code = "import sys, sandbox.engine; print([m for m in ('pulumi', 'grpc', 'kubernetes', 'cryptography') if m in sys.modules])"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]
+    )
+    assert found.stdout.strip() == "[]"
