@@ -43,10 +43,14 @@ def team(text: str) -> str:
     return "apiVersion: hyperpod-platform/v1\nowners: [owner@example.com]\n" + dedent(text)
 
 
-def environment(text: str, groups: str = "h100: {instance_type: ml.p5.48xlarge, count: 8}") -> str:
-    """An environment file with one cluster `main` and one group, then the text."""
+def environment(text: str = "", groups: str = "h100: {instance_type: ml.p5.48xlarge, count: 8}", settings: str = "") -> str:
+    """An environment file with one cluster `main`, its groups and its other settings, then the text."""
     head = "apiVersion: hyperpod-platform/v1\nclusters:\n  main:\n    kind: existing\n    instance_groups:\n"
-    return head + "".join(f"      {line}\n" for line in dedent(groups).strip().splitlines()) + dedent(text)
+    return head + _indented(groups, 6) + _indented(settings, 4) + dedent(text)
+
+
+def _indented(text: str, columns: int) -> str:
+    return "".join(f"{' ' * columns}{line}\n" for line in dedent(text).strip().splitlines())
 
 
 def project(root: Path, teams: Mapping[str, Any] | None = None, environments: Mapping[str, Any] | None = None) -> Project:
