@@ -66,6 +66,7 @@ def prepare(root: Path, stack: str, platform: Platform, plan: Plan, progress: Pr
     }
     backend, passphrase = _local_state(root, stack) if booted else (None, None)
     progress.step("looking for the Kubernetes provider")
+    provider = _provider(pulumi) if booted else "plugin"
     settings = EngineSettings(
         project_dir=root,
         stack=stack,
@@ -74,7 +75,9 @@ def prepare(root: Path, stack: str, platform: Platform, plan: Plan, progress: Pr
         passphrase=passphrase,
         env={},
         config={**config, f"{PROJECT}:environment": ConfigValue(platform.name, secret=False)},
-        kubernetes_provider=_provider(pulumi) if booted else "plugin",
+        kubernetes_provider=provider,
+        # The offline provider finds its own half-made objects again; saving the state after each resource would cost n².
+        skip_checkpoints=provider == "offline",
     )
     return Deployment(platform, plan, settings, kubeconfigs)
 
