@@ -69,11 +69,13 @@ def validated(
 
 
 def no_environment(where: Where, name: str, known: list[str]) -> Finding:
+    """An error for an environment that no file declares."""
     remedy = did_you_mean(name, known) or f"write {ENVIRONMENTS}/<name>{SUFFIX}"
     return problem_at("environment-unknown", where, f"there is no environment {quoted(name)}", remedy)
 
 
 def not_a_map(document: Document, problems: list[Finding]) -> Iterator[Finding]:
+    """An error for a file that holds something else; none where `problems` have told what is wrong already."""
     if not problems:
         message = f"the file is not a map but {quoted(document.data)}"
         yield problem_at("file-shape", Where(document.file, 1, 1), message, "write `key: value` lines")

@@ -18,11 +18,15 @@ _IDENTITY = ("apiVersion", "name", "only", _OVERRIDES)
 def team_of(
     name: str, document: Document, environment: str, problems: list[Finding], findings: list[Finding]
 ) -> tuple[Team | None, Layered]:
-    data = {key: value for key, value in document.data.items() if key != "environments"}
-    overrides = document.data.get("environments")
+    """The team as merged for an environment, or None where its file has errors; and where its settings stand.
+
+    `problems` are those of the file's YAML; what is found here is added to `findings`.
+    """
+    data = {key: value for key, value in document.data.items() if key != _OVERRIDES}
+    overrides = document.data.get(_OVERRIDES)
     layers: list[tuple[Document, Path_]] = [(document, ())]
     if isinstance(overrides, dict) and isinstance(over := overrides.get(environment), dict):
-        layers.insert(0, (document, ("environments", environment)))
+        layers.insert(0, (document, (_OVERRIDES, environment)))
         findings.extend(_identity_overridden(document, environment, over))
         findings.extend(_amounts_mixed(document, environment, data, over))
         if isinstance(strategy := data.get("sharing"), str) and isinstance(over.get("sharing"), dict):
@@ -44,7 +48,7 @@ def team_of(
 def _identity_overridden(document: Document, environment: str, over: Mapping[str, Any]) -> Iterator[Finding]:
     for key in _IDENTITY:
         if key in over:
-            where = _place(document, ("environments", environment, key))
+            where = _place(document, (_OVERRIDES, environment, key))
             yield problem_at("override-identity", where, f"`{key}` can't differ by environment", "remove it")
 
 
@@ -74,13 +78,13 @@ def _mixed(amounts: Mapping[str, Any]) -> bool:
 
 def environment_names(document: Document, environments: list[str]) -> Iterator[Finding]:
     """Environments that a team file names must exist: a typo would silently leave a team out."""
-    overrides = document.data.get("environments")
+    overrides = document.data.get(_OVERRIDES)
     if overrides is not None and not isinstance(overrides, dict):
         message = f"environments: {quoted(overrides)} is not a map"
-        yield problem_at("dict-type", _place(document, ("environments",)), message, "write a map of environment names")
+        yield problem_at("dict-type", _place(document, (_OVERRIDES,)), message, "write a map of environment names")
         return
     for name, over in (overrides or {}).items():
-        where = _place(document, ("environments", name))
+        where = _place(document, (_OVERRIDES, name))
         if name not in environments:
             yield no_environment(where, name, environments)
         if not isinstance(over, dict):

@@ -21,6 +21,7 @@ def platform_findings(platform: Platform) -> Iterator[Finding]:
     for team in platform.teams.values():
         yield from _references(platform, team)
         yield from _reserved(platform, team)
+        yield from _unused_roles(platform, team)
     yield from _group_labels(platform)
     yield from _equal_priorities(platform)
     if governance.backend == "managed":
@@ -56,6 +57,16 @@ def _reserved(platform: Platform, team: Team) -> Iterator[Finding]:
     if own is not None and (names.is_reserved_namespace(own) or own in kueue):
         where = platform.where(team.name, ("names", "namespace"))
         yield problem_at("namespace-reserved", where, f"the namespace `{own}` is the system's", "give the team its own")
+
+
+def _unused_roles(platform: Platform, team: Team) -> Iterator[Finding]:
+    """IAM roles become members through EKS access entries, which only the cluster's own declaration can make."""
+    for name, cluster in platform.environment.clusters.items():
+        if team.access.iam_roles and not cluster.sandbox and (team.clusters is None or name in team.clusters):
+            where = platform.where(team.name, ("access", "iam_roles"), key=True)
+            message = f"IAM roles get no access to the cluster `{name}`, which is of kind existing"
+            remedy = f"give them an access entry with the group {names.group(team.name)} there"
+            yield Finding("iam-roles-unused", Severity.ADVICE, where, message, remedy)
 
 
 def _group_labels(platform: Platform) -> Iterator[Finding]:

@@ -97,12 +97,27 @@ def node_resources(kind: InstanceType, partitions: Mapping[str, int]) -> dict[st
         return resources
     for problem in problems(Request(partitions=partitions), kind):
         raise problem
-    gpus = -(-sum(count * mig_slices(profile) for profile, count in partitions.items()) // MIG_SLICES)
+    gpus = _gpus(partitions, kind.accelerators or 0)
     if gpus > (kind.accelerators or 0):
         message = f"the partitions need {gpus} GPUs, {kind.name} has {kind.accelerators}"
         raise AmountError("mig-capacity", "partitions", message, "lower them")
     resources[GPU] -= gpus
     return resources | {mig_resource(profile): count for profile, count in partitions.items()}
+
+
+def _gpus(partitions: Mapping[str, int], most: int) -> int:
+    """GPUs that the partitions take, the largest placed first; a lower bound where they take more than `most`."""
+    needed = -(-sum(count * mig_slices(profile) for profile, count in partitions.items()) // MIG_SLICES)
+    if needed > most:
+        return needed
+    free: list[int] = []
+    for slices in sorted((mig_slices(profile) for profile, count in partitions.items() for _ in range(count)), reverse=True):
+        place = next((index for index, left in enumerate(free) if left >= slices), None)
+        if place is None:
+            place = len(free)
+            free.append(MIG_SLICES)
+        free[place] -= slices
+    return len(free)
 
 
 def sum_by_type(amounts: Iterable[ByType]) -> ByType:

@@ -47,6 +47,11 @@ TEAM_CASES = [
     (QUOTA + "sharing: {lend: {ml.p5.48xlarge: {instances: 2}}}\n", ("lend-above-quota", ERROR, ALPHA, 4), "at most the quota"),
     (QUOTA + "sharing: {lend: {ml.p5.48xlarge: {vcpu: 193}}}\n", ("lend-above-quota", ERROR, ALPHA, 4), "at most the quota"),
     (QUOTA + "sharing: {lend: {ml.m5.4xlarge: {vcpu: 1}}}\n", ("lend-without-quota", ERROR, ALPHA, 4), "add a quota"),
+    (
+        QUOTA + "access: {iam_roles: ['arn:aws:iam::123456789012:role/a']}\n",
+        ("iam-roles-unused", ADVICE, ALPHA, 4),
+        "the group hyperpod-ns-alpha-namespace-level-group there",
+    ),
     ("quota: {ml.p5.48xlarge: {accelerators: 1}}\n", ("borrow-rounds-to-none", WARNING, ALPHA, 1), "raise borrow_limit"),
     ("weight: 1\n", ("quota-none", WARNING, ALPHA, 1), "give it a quota"),
     ("quota: {ml.p5.48xlarge: {instances: 0}}\n", ("quota-none", WARNING, ALPHA, 3), "give it a quota"),
@@ -67,6 +72,11 @@ def test_a_finding_on_a_team(text: str, expected: tuple[str, Severity, str, int]
     found = findings({"alpha": team(text)})
     assert told(found) == [expected]
     assert remedy in found[0].remedy
+
+
+def test_iam_roles_mean_nothing_to_a_sandbox_and_say_nothing() -> None:
+    text = team(QUOTA + "access: {iam_roles: ['arn:aws:iam::123456789012:role/a']}\n")
+    assert findings({"alpha": text}, environment(settings="sandbox: true\nkueue: {install: false}")) == []
 
 
 def test_an_absolute_lending_limit_up_to_the_quota_is_fine() -> None:

@@ -152,14 +152,42 @@ def test_partitions_take_whole_gpus(name: str, data: st.DataObject) -> None:
     kind = instance_types()[name]
     partitions = data.draw(st.dictionaries(st.sampled_from(kind.mig_profiles), st.integers(1, 20), max_size=3))
     group = InstanceGroup.model_validate({"instance_type": name, "count": 1, "partitions": partitions})
-    slices = sum(count * int(profile[4]) for profile, count in group.partitions.items())
-    needed = -(-slices // 7)
-    if needed > (kind.accelerators or 0):
+    sizes = [int(profile[4]) for profile, count in group.partitions.items() for _ in range(count)]
+    at_least = max(-(-sum(sizes) // 7), sum(size > 3 for size in sizes))
+    if at_least > (kind.accelerators or 0):
         with pytest.raises(AmountError):
             node_resources(kind, group.partitions)
         return
-    held = node_resources(kind, group.partitions)
-    assert held[GPU] == (kind.accelerators or 0) - needed
+    try:
+        held = node_resources(kind, group.partitions)
+    except AmountError:
+        assert len(sizes) > (kind.accelerators or 0)
+        return
+    assert 0 <= held[GPU] <= (kind.accelerators or 0) - at_least
     assert {r: n for r, n in held.items() if "mig" in r} == {
         f"nvidia.com/{profile}": count for profile, count in partitions.items()
     }
+
+
+@pytest.mark.parametrize(
+    ("partitions", "whole"),
+    [
+        ({}, 8),
+        ({"mig-1g.10gb": 7}, 7),
+        ({"mig-1g.10gb": 8}, 6),
+        ({"mig-7g.80gb": 8}, 0),
+        ({"mig-3g.40gb": 2, "mig-1g.10gb": 1}, 7),
+        ({"mig-4g.40gb": 5}, 3),
+        ({"mig-4g.40gb": 8, "mig-3g.40gb": 8}, 0),
+        ({"mig-4g.40gb": 9}, None),
+        ({"mig-1g.10gb": 10_000_000}, None),
+    ],
+)
+def test_partitions_of_a_p5(partitions: dict[str, int], whole: int | None) -> None:
+    """Two partitions of four slices never share a GPU, though seven slices would be enough for less than two."""
+    kind = instance_types()["ml.p5.48xlarge"]
+    if whole is None:
+        with pytest.raises(AmountError, match="the partitions need"):
+            node_resources(kind, partitions)
+    else:
+        assert node_resources(kind, partitions)[GPU] == whole
