@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from config.environment import HOSTNAME, ROOT_COHORT, Department, Environment, ExistingCluster, Governance
 from config.findings import Finding, did_you_mean, problem_at, quoted
 from config.kueue import FEATURE_GATES
-from config.team import Sharing, Team
+from config.team import Sharing
 from config.yamlsource import Layered, Path_
 
 
@@ -22,11 +22,6 @@ def environment_findings(environment: Environment, source: Layered) -> Iterator[
         where = source.where(("governance", "topology", "levels", governance.topology.levels.index(HOSTNAME)))
         yield problem_at("topology-hostname", where, f"{HOSTNAME} is not the last level", "move it to the end")
     yield from _departments(governance.departments, source)
-
-
-def team_findings(team: Team, source: Layered) -> Iterator[Finding]:
-    """Contradictions in a team's file."""
-    yield from _sharing(team.sharing, source)
 
 
 def _connection(cluster: ExistingCluster, source: Layered, path: Path_) -> Iterator[Finding]:
@@ -92,7 +87,8 @@ def _circle(departments: Mapping[str, Department]) -> Iterator[str]:
         done |= way
 
 
-def _sharing(sharing: Sharing, source: Layered) -> Iterator[Finding]:
+def sharing_findings(sharing: Sharing, source: Layered) -> Iterator[Finding]:
+    """Contradictions in how a team shares."""
     limits = {
         key: value
         for key in ("borrow_limit", "borrow", "lend_limit", "lend")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from config.consistency import team_findings
+from config.consistency import sharing_findings
 from config.files import merge, no_environment, validated
 from config.findings import Finding, Severity, Where, printable, problem_at, quoted
-from config.team import Team
+from config.team import Sharing, Team
 from config.yamlsource import Document, Layered, Path_
 
 _OVERRIDES = "environments"
@@ -40,9 +40,16 @@ def team_of(
         findings.append(problem_at("team-name", source.where(("name",)), message, "give both the same name, or remove `name`"))
     team, found = validated(Team, data, source, problems, (_OVERRIDES,))
     findings.extend(found)
-    if team is not None:
-        findings.extend(team_findings(team, source))
+    sharing = team.sharing if team is not None else _sharing_alone(data, source)
+    if sharing is not None:
+        findings.extend(sharing_findings(sharing, source))
     return team, source
+
+
+def _sharing_alone(data: Mapping[str, Any], source: Layered) -> Sharing | None:
+    """How a team shares whose file has errors elsewhere, so that contradictions are told in the same run."""
+    stated = data.get("sharing")
+    return validated(Sharing, stated, source, [])[0] if isinstance(stated, dict) else None
 
 
 def _identity_overridden(document: Document, environment: str, over: Mapping[str, Any]) -> Iterator[Finding]:

@@ -460,3 +460,8 @@ def test_values_as_messages_show_them() -> None:
     assert quoted({}) == "a map"
     assert quoted("x" * 81) == "`" + "x" * 79 + "…`"
     assert printable("a\x1b[0m\n\ud800é") == "a\\x1b[0m\\n\\ud800é"
+
+
+def test_a_contradiction_is_told_beside_errors_elsewhere_in_the_file() -> None:
+    found = findings({"alpha": team("wieght: 3\nsharing: {strategy: lend, borrow_limit: 50}\n")})
+    assert {finding.id for finding in found} >= {"unknown-key", "borrow-without-strategy"}
