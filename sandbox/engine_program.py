@@ -93,12 +93,14 @@ class Program:
         import grpc
         from pulumi.errors import RunError
 
+        from config.findings import ConfigError
+
         if isinstance(error, SystemExit):
             self.error = EngineError(str(error.code)) if error.code else None
             return str(error.code or "")
         if isinstance(error, (grpc.RpcError, asyncio.CancelledError)):
             return "the engine has ended the program"  # because of an error of its own, which it reports
-        if not isinstance(error, RunError):
+        if isinstance(error, ConfigError) or not isinstance(error, RunError):
             self.error = error
         return str(error) or type(error).__name__
 
