@@ -89,6 +89,18 @@ def _pulumi(pulumi: Path, args: list[str], env: Mapping[str, str] | None, timeou
         ) from error
 
 
+def _with_compiled_modules(env: dict[str, str]) -> dict[str, str]:
+    """Where Python must not write compiled modules beside the sources (as in many images), keep them in the cache instead.
+
+    Compiling the provider's imports anew at each start takes half a second.
+    """
+    if env.pop("PYTHONDONTWRITEBYTECODE", "") and "PYTHONPYCACHEPREFIX" not in env:
+        from sandbox.paths import cache_root
+
+        env["PYTHONPYCACHEPREFIX"] = str(cache_root() / "compiled")
+    return env
+
+
 class OfflineProvider:
     """The process of the offline provider. It ends with this process at the latest."""
 
@@ -102,6 +114,7 @@ class OfflineProvider:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
+                env=_with_compiled_modules(dict(os.environ)),
                 start_new_session=True,
             )
         self._port = 0

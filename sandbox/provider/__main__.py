@@ -29,6 +29,7 @@ def main() -> int:
     import grpc
     from pulumi.runtime.proto import provider_pb2_grpc
 
+    from sandbox.provider.kube import load_client
     from sandbox.provider.servicer import KubernetesProvider
 
     unlimited = [
@@ -42,16 +43,11 @@ def main() -> int:
     server.start()
     sys.stdout.write(f"{port}\n")
     sys.stdout.flush()
-    threading.Thread(target=_load_client, daemon=True).start()
+    threading.Thread(target=load_client, daemon=True).start()  # takes longer than all the rest; the engine is still starting
     threading.Thread(target=_watch_parent, args=(stop,), daemon=True).start()
     stop.wait()
     server.stop(grace=1).wait()
     return 0
-
-
-def _load_client() -> None:
-    """Import the Kubernetes client while the engine is still starting; it takes longer than all the rest."""
-    import kubernetes.config.kube_config  # noqa: F401
 
 
 def _watch_parent(stop: threading.Event) -> None:

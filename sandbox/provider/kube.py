@@ -20,6 +20,7 @@ JSON: Final = "application/json"
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 _RETRY_SECONDS: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
+_CONNECT_SECONDS: Final = 5.0
 _PASSING: Final = frozenset({429, 502, 503, 504})
 
 
@@ -53,8 +54,10 @@ class Answer:
 class Connection:
     """One API server, as one context of a kubeconfig reaches it. Safe to use from many threads."""
 
-    def __init__(self, client: ApiClient) -> None:
+    def __init__(self, client: ApiClient, remember_down: float = 0.0) -> None:
         self._client = client
+        self._remember_down = remember_down
+        self._down: tuple[float, UnreachableError] | None = None
         self._host = str(client.configuration.host)
         self._auth_lock = threading.Lock()
 
@@ -78,6 +81,7 @@ class Connection:
         Repeated, with growing pauses: refused and broken connections, 429 (the server's pause is kept to, up to 5 s), 502 to 504,
         and webhooks that do not answer yet. Raises ``ApiError``, or ``UnreachableError`` after the last repetition.
         """
+        self._raise_if_down()
         url = f"{self._host}{path}{'?' + urlencode(query) if query else ''}"
         broken = False
         for attempt in range(patience + 1):
@@ -88,13 +92,19 @@ class Connection:
                 if attempt == patience or not _is_passing(error):
                     raise
                 pause = _RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)]
-            except UnreachableError:
+            except UnreachableError as error:
                 if attempt == patience:
+                    self._down = (time.monotonic() + self._remember_down, error)
                     raise
                 broken = True
                 pause = _RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)]
             time.sleep(pause)
         raise AssertionError("the last attempt returns or raises")
+
+    def _raise_if_down(self) -> None:
+        """Many requests to a server that has just been found missing are not to wait for it one after the other."""
+        if self._down is not None and time.monotonic() < self._down[0]:
+            raise UnreachableError(str(self._down[1]))
 
     def _send(self, method: str, url: str, body: Any, content_type: str, timeout: float) -> Answer:
         import urllib3.exceptions
@@ -103,7 +113,7 @@ class Connection:
         if body is not None:
             headers["Content-Type"] = content_type
         try:
-            response = self._client.call_api(method, url, headers, body, _request_timeout=timeout)
+            response = self._client.call_api(method, url, headers, body, _request_timeout=(_CONNECT_SECONDS, timeout))
             data = response.read()
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise UnreachableError(f"{self._host} does not answer: {_cause(error)}") from error
@@ -171,11 +181,23 @@ def parse_kubeconfig(text: str) -> dict[str, Any]:
     return found
 
 
-def connect(kubeconfig: str, context: str, cluster: str) -> Connection:
+_IMPORT_LOCK: Final = threading.Lock()
+
+
+def load_client() -> None:
+    """Import the Kubernetes client. Its modules import each other, which deadlocks when two threads begin at different ends."""
+    with _IMPORT_LOCK:
+        from kubernetes.client import ApiClient, Configuration  # noqa: F401
+        from kubernetes.config.kube_config import KubeConfigLoader  # noqa: F401
+
+
+def connect(kubeconfig: str, context: str, cluster: str, *, remember_down: float = 0.0) -> Connection:
     """The connection that a kubeconfig (path or content; empty: the ambient one) describes.
 
-    ``context`` and ``cluster`` override the kubeconfig's own choice where they are not empty. Nothing is sent yet.
+    ``context`` and ``cluster`` override the kubeconfig's own choice where they are not empty. For ``remember_down`` seconds after
+    a request that found no server, further ones fail at once. Nothing is sent yet.
     """
+    load_client()
     from kubernetes.client import ApiClient, Configuration
     from kubernetes.config.config_exception import ConfigException
     from kubernetes.config.kube_config import KUBE_CONFIG_DEFAULT_LOCATION, KubeConfigLoader, KubeConfigMerger
@@ -194,7 +216,7 @@ def connect(kubeconfig: str, context: str, cluster: str) -> Connection:
         KubeConfigLoader(config, active_context=context or None, config_base_path=folder).load_and_set(settings)
     except ConfigException as error:
         raise UnreachableError(f"the kubeconfig cannot be used: {error}") from error
-    return Connection(ApiClient(settings))
+    return Connection(ApiClient(settings), remember_down)
 
 
 def _choose_cluster(config: dict[str, Any], context: str, cluster: str) -> None:

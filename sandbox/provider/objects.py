@@ -28,7 +28,7 @@ from sandbox.provider.patches import merge_patch, with_ignored
 from sandbox.provider.spelling import to_server
 
 PATCH_FORCE: Final = "pulumi.com/patchForce"
-_MISSING_SECONDS: Final = 12.0
+_MISSING_SECONDS: Final = 10.0
 """How long a create waits for a namespace or a CRD that somebody else is about to make."""
 _CRD: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
 

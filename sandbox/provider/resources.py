@@ -35,6 +35,7 @@ _CHANGE_KINDS: Final = {
     (Change.UPDATE, False): provider_pb2.PropertyDiff.UPDATE,
     (Change.UPDATE, True): provider_pb2.PropertyDiff.UPDATE_REPLACE,
 }
+_DOWN_SECONDS: Final = 15.0
 _UNREACHABLE_REMEDY: Final = (
     "If the cluster was deleted, run the command again with the environment variable PULUMI_K8S_DELETE_UNREACHABLE=true: "
     "its objects are then taken out of the state."
@@ -61,7 +62,7 @@ class Resources:
             if self._opened is None:
                 settings = self._settings
                 self._opened = Objects(
-                    connect(settings.kubeconfig, settings.context, settings.cluster),
+                    connect(settings.kubeconfig, settings.context, settings.cluster, remember_down=_DOWN_SECONDS),
                     settings.namespace,
                     server_side_apply=settings.server_side_apply,
                     force=settings.patch_force,

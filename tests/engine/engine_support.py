@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from sandbox.engine import Changes, ConfigValue, Engine, EngineError, EngineSettings, UpResult
+from sandbox.engine_plugins import OfflineProvider
 from sandbox.provider.kube import ApiError, Connection, connect
 
 HEADER = """
@@ -128,7 +129,6 @@ class Project:
     def clean(self) -> None:
         """Delete what the stack made, whatever it takes."""
         with self.engine() as engine, suppress(EngineError):
-            engine.refresh()
             engine.destroy(exclude_protected=True)
 
 
@@ -150,9 +150,30 @@ def cluster(request: pytest.FixtureRequest) -> Path:
     return Path(given) if given else Path(request.getfixturevalue("sandbox").kubeconfig)
 
 
+@pytest.fixture(scope="session")
+def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OfflineProvider]:
+    """One provider process for the stacks of many tests: it serves one engine after another."""
+    found = OfflineProvider("tests", tmp_path_factory.mktemp("provider") / "provider.log", adopt=False)
+    yield found
+    found.close()
+
+
 @pytest.fixture
-def project(tmp_path: Path, cluster: Path) -> Iterator[Project]:
-    """A project whose stack is destroyed afterwards."""
+def project(tmp_path: Path, cluster: Path, provider: OfflineProvider) -> Iterator[Project]:
+    """A project on the common provider process; its stack is destroyed afterwards."""
+    found = Project(tmp_path, cluster, given_pulumi())
+    env = {
+        "PULUMI_DEBUG_PROVIDERS": f"kubernetes:{provider.port}",
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+    }
+    found.settings = replace(found.settings, kubernetes_provider="plugin", env=env)
+    yield found
+    found.clean()
+
+
+@pytest.fixture
+def own_project(tmp_path: Path, cluster: Path) -> Iterator[Project]:
+    """A project whose engine starts and ends a provider of its own; its stack is destroyed afterwards."""
     found = Project(tmp_path, cluster, given_pulumi())
     yield found
     found.clean()

@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 import pytest
-from engine_support import Project, cluster, later, project, widgets
+from engine_support import Project, cluster, later, own_project, project, provider, widgets
 
 from sandbox.engine import Changes, Engine, EngineError, Progress, kubernetes_plugin_installed, try_install_kubernetes_plugin
 from sandbox.engine_plugins import kubernetes_plugin_version
@@ -111,10 +111,10 @@ def assert_complete(project: Project) -> None:
 
 
 @pytest.mark.parametrize("everybody", [True, False], ids=["ctrl-c", "kill-int"])
-def test_first_interrupt_ends_properly_and_the_next_run_continues(project: Project, widgets: str, everybody: bool) -> None:
-    project.program(SLOW)
-    driver = start_driver(project)
-    until(lambda: slow_is_there(project))
+def test_first_interrupt_ends_properly_and_the_next_run_continues(own_project: Project, widgets: str, everybody: bool) -> None:
+    own_project.program(SLOW)
+    driver = start_driver(own_project)
+    until(lambda: slow_is_there(own_project))
     began = time.monotonic()
     if everybody:
         os.killpg(driver.pid, signal.SIGINT)  # as a terminal does
@@ -125,83 +125,83 @@ def test_first_interrupt_ends_properly_and_the_next_run_continues(project: Proje
     assert "interrupted finishing what is under way" in out
     assert "the same command continues it" in out
     assert time.monotonic() - began < 10, "the wait is given up"
-    with project.engine() as engine:
+    with own_project.engine() as engine:
         assert not engine.state()["deployment"].get("pending_operations")
-    with later(0.5, lambda: activate(project)):
-        project.up()
-    assert_complete(project)
+    with later(0.5, lambda: activate(own_project)):
+        own_project.up()
+    assert_complete(own_project)
 
 
 @pytest.mark.parametrize("skip", [True, False], ids=["skip-checkpoints", "checkpoints"])
-def test_killed_engine_is_continued(project: Project, widgets: str, skip: bool) -> None:
-    project.settings = replace(project.settings, skip_checkpoints=skip)
-    project.program(SLOW)
+def test_killed_engine_is_continued(own_project: Project, widgets: str, skip: bool) -> None:
+    own_project.settings = replace(own_project.settings, skip_checkpoints=skip)
+    own_project.program(SLOW)
 
     def kill() -> None:
-        until(lambda: slow_is_there(project))
-        os.kill(owners(project)[1], signal.SIGKILL)
+        until(lambda: slow_is_there(own_project))
+        os.kill(owners(own_project)[1], signal.SIGKILL)
 
     with later(0, kill):
-        message = project.refused(project.up)
+        message = own_project.refused(own_project.up)
     assert "killed" in message
-    with project.engine() as engine:
+    with own_project.engine() as engine:
         pending = engine.state()["deployment"].get("pending_operations") or []
     assert bool(pending) is not skip
-    activate(project)
-    result = project.up()
+    activate(own_project)
+    result = own_project.up()
     assert not [text for text in result.warnings if "pending" in text]
-    assert_complete(project)
+    assert_complete(own_project)
 
 
-def test_killed_driver_is_continued(project: Project, widgets: str) -> None:
-    project.program(SLOW)
-    driver = start_driver(project)
-    until(lambda: slow_is_there(project))
-    engine_pid = owners(project)[1]
+def test_killed_driver_is_continued(own_project: Project, widgets: str) -> None:
+    own_project.program(SLOW)
+    driver = start_driver(own_project)
+    until(lambda: slow_is_there(own_project))
+    engine_pid = owners(own_project)[1]
     driver.kill()
     driver.wait()
-    activate(project)
-    project.up()
-    assert_complete(project)
+    activate(own_project)
+    own_project.up()
+    assert_complete(own_project)
     assert not psutil.pid_exists(engine_pid)
 
 
-def test_what_others_made_is_not_adopted_after_a_kill(project: Project, widgets: str) -> None:
-    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": project.name("after")}, "data": {"whose": "theirs"}}
-    project.api.request("POST", project.path("configmaps"), body)
-    project.program(SLOW)
+def test_what_others_made_is_not_adopted_after_a_kill(own_project: Project, widgets: str) -> None:
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": own_project.name("after")}, "data": {"whose": "theirs"}}
+    own_project.api.request("POST", own_project.path("configmaps"), body)
+    own_project.program(SLOW)
 
     def kill() -> None:
-        until(lambda: slow_is_there(project))
-        os.kill(owners(project)[1], signal.SIGKILL)
+        until(lambda: slow_is_there(own_project))
+        os.kill(owners(own_project)[1], signal.SIGKILL)
 
     with later(0, kill):
-        project.refused(project.up)
-    activate(project)
-    assert "AlreadyExists" in project.refused(project.up)
-    theirs = project.config_map("after")
+        own_project.refused(own_project.up)
+    activate(own_project)
+    assert "AlreadyExists" in own_project.refused(own_project.up)
+    theirs = own_project.config_map("after")
     assert theirs is not None
     assert theirs["data"] == {"whose": "theirs"}
-    assert "killed before it had saved" in project.refused(lambda: Engine(project.settings).destroy())
-    project.api.request("DELETE", project.path("configmaps", "after"))
-    project.up()
-    assert_complete(project)
+    assert "killed before it had saved" in own_project.refused(lambda: Engine(own_project.settings).destroy())
+    own_project.api.request("DELETE", own_project.path("configmaps", "after"))
+    own_project.up()
+    assert_complete(own_project)
 
 
-def test_two_runs_of_a_stack_at_once_are_refused(project: Project, widgets: str) -> None:
-    project.program(SLOW)
-    driver = start_driver(project)
-    until(lambda: slow_is_there(project))
-    assert f"Another `up` of this stack is running (process {driver.pid})" in project.refused(project.up)
-    elsewhere = replace(project.settings, work_dir=project.folder.parent / "elsewhere")
+def test_two_runs_of_a_stack_at_once_are_refused(own_project: Project, widgets: str) -> None:
+    own_project.program(SLOW)
+    driver = start_driver(own_project)
+    until(lambda: slow_is_there(own_project))
+    assert f"Another `up` of this stack is running (process {driver.pid})" in own_project.refused(own_project.up)
+    elsewhere = replace(own_project.settings, work_dir=own_project.folder.parent / "elsewhere")
     with pytest.raises(EngineError) as caught, Engine(elsewhere) as engine:
         engine.up()
     assert "the stack is currently locked by" in caught.value.message
     assert "pulumi cancel" in caught.value.remedy
-    activate(project)
+    activate(own_project)
     driver.communicate(timeout=30)
     assert driver.returncode == 0
-    assert_complete(project)
+    assert_complete(own_project)
 
 
 class FindingsError(Exception):
@@ -327,11 +327,12 @@ def test_missing_engine_says_so(project: Project) -> None:
         engine.preview()
 
 
-def test_no_process_is_left(project: Project) -> None:
-    with project.engine() as engine:
-        project.program(MAP)
+def test_no_process_is_left(own_project: Project) -> None:
+    before = psutil.Process().children(recursive=True)
+    with own_project.engine() as engine:
+        own_project.program(MAP)
         engine.up()
-        children = psutil.Process().children(recursive=True)
+        children = [one for one in psutil.Process().children(recursive=True) if one not in before]
         assert any("sandbox.provider" in " ".join(child.cmdline()) for child in children)
     until(lambda: not [one for one in children if one.is_running() and one.status() != psutil.STATUS_ZOMBIE])
 

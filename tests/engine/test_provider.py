@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from engine_support import Project, cluster, project, widgets
+from engine_support import Project, cluster, project, provider, widgets
 
 from sandbox.engine import ConfigValue
 

@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-from engine_support import Project, cluster, later, project, widgets
+from engine_support import Project, cluster, later, project, provider, widgets
 
 from sandbox.engine import EngineError, Progress
 from sandbox.provider.kube import ApiError
@@ -56,10 +56,10 @@ def set_status(project: Project, status: dict[str, Any]) -> None:
 )
 def test_create_waits_for_what_the_annotation_says(project: Project, widgets: str, wait: str, status: dict[str, Any]) -> None:
     began = time.monotonic()
-    with later(2.5, lambda: set_status(project, status)):
+    with later(1.5, lambda: set_status(project, status)):
         result = project.up(waiting(wait, 30))
     assert result.changes.create == 3
-    assert 2.0 < time.monotonic() - began < 15
+    assert 1.5 < time.monotonic() - began < 20
 
 
 def test_the_user_is_told_what_is_waited_for(project: Project, widgets: str) -> None:
