@@ -26,7 +26,7 @@ def _team(key: tuple[str, str], old: Contract | None, new: Contract | None) -> I
     if old is None:
         yield f"{name} is new, with {_amounts(new)}"
         return
-    for field in ("namespace", "queue", "cluster_queue", "state", "default_priority", "max_run_time_seconds"):
+    for field in ("namespace", "queue", "cluster_queue", "state", "weight", "cohort", "default_priority", "max_run_time_seconds"):
         if old.get(field) != new.get(field):
             yield f"{name}: {field.replace('_', ' ')} {_word(old.get(field))} → {_word(new.get(field))}"
     yield from _quota(name, _quota_by_type(old), _quota_by_type(new))

@@ -19,6 +19,8 @@ def job_contract(cluster: ClusterPlan, team: TeamPlan) -> dict[str, Any]:
         "queue": team.local_queue,
         "cluster_queue": team.cluster_queue,
         "state": team.state,
+        "weight": team.weight,
+        "cohort": team.cohort,
         "queue_label": {QUEUE_LABEL: team.local_queue},
         "priority_labels": {
             found.name.removesuffix("-priority"): {PRIORITY_LABEL: found.name} for found in cluster.priority_classes

@@ -16,6 +16,8 @@ CONTRACT: dict[str, Any] = {
     "queue": "hyperpod-ns-nlp-localqueue",
     "cluster_queue": "hyperpod-ns-nlp-clusterqueue",
     "state": "active",
+    "weight": 10,
+    "cohort": "hyperpod",
     "default_priority": None,
     "max_run_time_seconds": None,
     "groups": ["nlp"],
@@ -54,6 +56,8 @@ def test_teams_that_come_and_go() -> None:
     [
         (with_(state="draining"), "state active → draining"),
         (with_(default_priority="training-priority"), "default priority none → training-priority"),
+        (with_(weight=0), "weight 10 → 0"),
+        (with_(cohort=None), "cohort hyperpod → none"),
         (with_(queue="own"), "queue hyperpod-ns-nlp-localqueue → own"),
         (with_(groups=["nlp", "more"]), "access for more"),
         (with_(groups=[]), "no access any more for nlp"),

@@ -33,6 +33,8 @@ def test_a_contract() -> None:
         "queue": "hyperpod-ns-alpha-localqueue",
         "cluster_queue": "hyperpod-ns-alpha-clusterqueue",
         "state": "active",
+        "weight": 0,
+        "cohort": "hyperpod",
         "queue_label": {"kueue.x-k8s.io/queue-name": "hyperpod-ns-alpha-localqueue"},
         "priority_labels": {
             "inference": {"kueue.x-k8s.io/priority-class": "inference-priority"},
