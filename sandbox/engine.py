@@ -177,7 +177,7 @@ class Engine:
                 command.append(f"--client={inline.address}")
             log = stack.enter_context(self.log.open("w", encoding="utf-8"))
             finished = engine_process.run(
-                self._cli.command([*command, "--parallel", _PARALLEL, "--color", "never"]),
+                self._cli.command([*command, *self._parallel, "--color", "never"]),
                 self._workspace.folder,
                 self.settings.environment(self._port),
                 log,
@@ -221,7 +221,12 @@ class Engine:
     def _start_provider(self) -> None:
         self.__exit__(None, None, None)
         log = self._workspace.log("provider", _stamp())
-        self._provider = OfflineProvider(self.settings.identity, log, adopt=self._note.cut_short)
+        self._provider = OfflineProvider(self.settings.identity, log, adopt=self._note.cut_short, env=self.settings.env)
+
+    @property
+    def _parallel(self) -> list[str]:
+        """The real plugins, and what they talk to, have limits of their own, which pulumi's default respects."""
+        return ["--parallel", _PARALLEL] if self._provider is not None else []
 
     @property
     def _port(self) -> int | None:
@@ -234,6 +239,11 @@ class Engine:
         if self.settings.state_folder is not None:
             self.cancel()
         healed = heal(self.state())
+        if healed is not None and healed.unsettled:
+            raise EngineError(
+                f"An earlier run was killed while it created {', '.join(healed.unsettled)}, which may or may not exist.",
+                remedy=f"Run `pulumi refresh --stack {self.settings.stack}` in the project; it asks about each. Then repeat.",
+            )
         if healed is not None:
             self._cli.import_state(json.dumps(healed.deployment))
         if self._provider is not None:

@@ -104,7 +104,7 @@ def _with_compiled_modules(env: dict[str, str]) -> dict[str, str]:
 class OfflineProvider:
     """The process of the offline provider. It ends with this process at the latest."""
 
-    def __init__(self, identity: str, log: Path, *, adopt: bool) -> None:
+    def __init__(self, identity: str, log: Path, *, adopt: bool, env: Mapping[str, str] | None = None) -> None:
         args = [sys.executable, "-m", "sandbox.provider", "--identity", identity, *(["--adopt"] if adopt else [])]
         self._log = log
         with log.open("ab") as errors:
@@ -114,7 +114,7 @@ class OfflineProvider:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                env=_with_compiled_modules(dict(os.environ)),
+                env=_with_compiled_modules({**os.environ, **(env or {})}),
                 start_new_session=True,
             )
         self._port = 0

@@ -6,8 +6,9 @@ behind, all measured by killing pulumi in the middle of an ``up``:
 
 * the lock of a file backend: taken away, once both processes in the note are known to be dead;
 * pending operations in the state. Updates and deletes are done again by the next ``up``, which finds them done or not, so their
-  notes are dropped. A create that was pending may have made its object: the resource is put into the state under its would-be id,
-  and a refresh of it finds the object, or takes the resource out again;
+  notes are dropped. A create that was pending may have made its object: a Kubernetes resource is put into the state under its
+  would-be id, and a refresh of it finds the object, or takes the resource out again; of anything else only its provider knows the
+  id, so the user is asked to settle it with `pulumi refresh`;
 * with checkpoints skipped, a state that knows nothing of the run: the offline provider is told to take up what it made itself
   (``--adopt``, see :mod:`sandbox.provider.objects`). The real plugin cannot; there, do not skip checkpoints.
 """
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from sandbox.engine_errors import EngineError
+from sandbox.engine_errors import EngineError, resource_name
 
 _END_SECONDS: Final = 60.0
 
@@ -113,10 +114,14 @@ class RunNote:
 
 @dataclass(frozen=True, slots=True)
 class Healed:
-    """A deployment without pending operations: ``created`` are the URNs that a refresh must now look at."""
+    """A deployment without pending operations: ``created`` are the URNs that a refresh must now look at.
+
+    ``unsettled`` names the resources whose create cannot be settled here; with any of these, the deployment is not to be used.
+    """
 
     deployment: dict[str, Any]
     created: list[str]
+    unsettled: list[str]
 
 
 def heal(deployment: dict[str, Any]) -> Healed | None:
@@ -127,15 +132,19 @@ def heal(deployment: dict[str, Any]) -> Healed | None:
         return None
     resources = list(body.get("resources") or [])
     known = {one.get("urn") for one in resources}
-    created = []
+    created, unsettled = [], []
     for operation in pending:
         resource = operation.get("resource") or {}
         would_be = _would_be_id(resource)
-        if operation.get("type") == "creating" and would_be and resource.get("urn") not in known:
+        if operation.get("type") != "creating" or resource.get("urn") in known:
+            continue
+        if would_be:
             resources.append({**resource, "id": would_be})
             created.append(resource["urn"])
+        else:
+            unsettled.append(resource_name(str(resource.get("urn", ""))))
     healed = {key: value for key, value in body.items() if key != "pending_operations"} | {"resources": resources}
-    return Healed({**deployment, "deployment": healed}, created)
+    return Healed({**deployment, "deployment": healed}, created, unsettled)
 
 
 def _would_be_id(resource: dict[str, Any]) -> str:

@@ -166,6 +166,8 @@ class Resources:
         wrapped, state = decode(request.news), decode(request.olds)
         inputs, old = plain(wrapped), plain(state.get("__inputs") or {})
         kind = names.kind_of_object(inputs, names.kind_of_token(_type_of(request)))
+        if not names.object_name(inputs) and isinstance(inputs.get("metadata"), dict):  # the server chose the name
+            inputs["metadata"]["name"] = names.parse_id(request.id)[1]
         op = self._operation(request, inputs, plain(state))
         ignored = list(request.ignoreChanges)
         if request.preview:

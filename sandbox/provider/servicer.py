@@ -80,6 +80,8 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
         raise UnreachableError("the connection of this provider instance was not configured; run the command again")
 
     def Handshake(self, request: Any, context: Context) -> Any:
+        with self._lock:
+            self._instances.pop(context.peer(), None)  # a new connection from an address that an earlier one had
         self._attach(request.engine_address, context)
         return provider_pb2.ProviderHandshakeResponse(
             accept_secrets=True, accept_resources=False, accept_outputs=False, supports_autonaming_configuration=True
@@ -113,7 +115,8 @@ class KubernetesProvider(provider_pb2_grpc.ResourceProviderServicer):
     # -- configuration ---------------------------------------------------------------------------------------------------
 
     def CheckConfig(self, request: Any, context: Context) -> Any:
-        is_default = request.urn.rpartition("::")[2].startswith("default")
+        name = request.urn.rpartition("::")[2]
+        is_default = name == "default" or name.startswith("default_")
         failures = settings.check(decode(request.news), is_default=is_default)
         return _checked(request.news, [(one.property, one.reason) for one in failures])
 

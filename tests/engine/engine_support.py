@@ -32,10 +32,13 @@ provider = k8s.Provider("cluster", kubeconfig=config.require("kubeconfig"), clus
 
 def add(name, api, kind, options=None, meta=None, via=provider, **body):
     group, _, version = api.rpartition("/")
+    named = {"name": f"{mark}-{name}", **(meta or {})}
+    if "generateName" in named:
+        del named["name"]
     return pulumi.CustomResource(
         f"kubernetes:{group or 'core'}/{version}:{kind}",
         name,
-        {"apiVersion": api, "kind": kind, "metadata": {"name": f"{mark}-{name}", **(meta or {})}, **body},
+        {"apiVersion": api, "kind": kind, "metadata": named, **body},
         pulumi.ResourceOptions.merge(pulumi.ResourceOptions(provider=via), options),
     )
 """

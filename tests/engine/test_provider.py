@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 
 import pytest
-from engine_support import Project, cluster, project, provider, widgets
+from engine_support import Project, cluster, own_project, project, provider, widgets
 
 from sandbox.engine import ConfigValue
 
@@ -267,6 +267,38 @@ def test_missing_kind_says_so(project: Project) -> None:
     assert "no kind Thing in later.example.com/v1" in message
     assert "CRD" in message
     assert time.monotonic() - started < 30
+
+
+def test_what_is_unreachable_can_be_given_up(own_project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    own_project.up(MAP)
+    dead = own_project.kubeconfig.read_text().replace(own_project.api.host, "https://127.0.0.1:1")
+    own_project.configure(kubeconfig=dead)
+    message = own_project.refused(lambda: own_project.up(""))
+    assert "PULUMI_K8S_DELETE_UNREACHABLE=true" in message
+    monkeypatch.setenv("PULUMI_K8S_DELETE_UNREACHABLE", "true")
+    own_project.up("")
+    own_project.api.request("DELETE", own_project.path("configmaps", "map"))
+
+
+def test_names_of_the_server(project: Project) -> None:
+    result = project.up("""
+        made = add("map", "v1", "ConfigMap", meta={"generateName": f"{mark}-", "labels": {"step": str(step)}})
+        pulumi.export("id", made.id)
+    """)
+    path = f"/api/v1/namespaces/default/configmaps/{result.outputs['id'].partition('/')[2]}"
+    assert project.get(path) is not None
+    project.configure(step="1")
+    assert project.up().changes.update == 1
+    live = project.get(path)
+    assert live is not None
+    assert live["metadata"]["labels"] == {"step": "1"}
+    project.up("")
+    assert project.get(path) is None
+
+
+def test_warnings_of_the_server_are_passed_on(project: Project, widgets: str) -> None:
+    result = project.up('add("one", "test.example.com/v1", "Widget", spec={"size": 1, "colr": "red"})')
+    assert any('unknown field "spec.colr"' in text for text in result.warnings)
 
 
 def test_unreachable_cluster_fails_with_its_address(project: Project) -> None:

@@ -85,7 +85,7 @@ def test_pending_operations_are_settled() -> None:
         deployment(
             operation("creating", "a", token, {"name": "x", "namespace": "y"}),
             operation("creating", "b", "kubernetes:core/v1:Namespace", {"name": "z"}),
-            operation("creating", "c", "aws:s3/bucket:Bucket", {"name": "x"}),
+            operation("creating", "urn:pulumi:s::p::aws:s3/bucket:Bucket::c", "aws:s3/bucket:Bucket", {"name": "x"}),
             operation("creating", "known", token, {"name": "x"}),
             operation("updating", "d", token, {"name": "x"}),
             operation("deleting", "known", token, {"name": "x"}),
@@ -93,6 +93,7 @@ def test_pending_operations_are_settled() -> None:
     )
     assert found is not None
     assert found.created == ["a", "b"]
+    assert found.unsettled == ["Bucket c"]
     body = found.deployment["deployment"]
     assert "pending_operations" not in body
     assert [(one["urn"], one.get("id")) for one in body["resources"]] == [("known", None), ("a", "y/x"), ("b", "z")]
