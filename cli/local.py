@@ -9,9 +9,7 @@ import typer
 from cli.console import print_json, progress, say
 from cli.context import JsonOption, StackOption, planned, root_of
 
-app = typer.Typer(
-    no_args_is_help=True, help="Sandboxes: a real engine, API server and Kueue on this machine."
-)
+app = typer.Typer(no_args_is_help=True, help="Sandboxes: a real engine, API server and Kueue on this machine.")
 
 
 @app.command()

@@ -104,7 +104,12 @@ def job(name: str, namespace: str, labels: dict[str, str], gpus: int = 1) -> dic
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": name, "namespace": namespace, "labels": labels},
-        "spec": {"template": {"metadata": {"labels": labels, "annotations": RUNS_LONG}, "spec": {"restartPolicy": "Never", "containers": [container]}}},
+        "spec": {
+            "template": {
+                "metadata": {"labels": labels, "annotations": RUNS_LONG},
+                "spec": {"restartPolicy": "Never", "containers": [container]},
+            }
+        },
     }
 
 

@@ -177,9 +177,7 @@ def test_suggestions(written: str, meant: str | None) -> None:
     assert suggest(written) == meant
 
 
-@pytest.mark.parametrize(
-    ("written", "family"), [("ml.m5.48xlarge", "m5"), ("ml.p6.48xlarge", "p6-b300"), ("g5.large", "g5")]
-)
+@pytest.mark.parametrize(("written", "family"), [("ml.m5.48xlarge", "m5"), ("ml.p6.48xlarge", "p6-b300"), ("g5.large", "g5")])
 def test_a_suggestion_keeps_the_family(written: str, family: str) -> None:
     near = suggest(written)
     assert near
