@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,9 @@ from hypothesis import HealthCheck, Phase, settings
 
 if TYPE_CHECKING:
     from sandbox.local import Sandbox
+
+# A run in the background of a shell ignores Ctrl-C, and so would every program that it starts: tests send it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Without the phase that explains a failure: it traces every line, for minutes.
 _PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
