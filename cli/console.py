@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from config.findings import Finding, Severity
@@ -76,14 +74,6 @@ def count_words(findings: Iterable[Finding]) -> str:
     return ", ".join(words) or "nothing found"
 
 
-def shown_path(path: Path) -> str:
-    """The path from here where that is shorter."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
-
-
 class ConsoleProgress:
     """Progress on standard error: one living line on a terminal, a line a step elsewhere."""
 
@@ -131,8 +121,6 @@ class ConsoleProgress:
             self._progress.stop()
 
 
-@contextmanager
-def progress() -> Iterator[ConsoleProgress]:
+def progress() -> ConsoleProgress:
     """Progress for the length of a block."""
-    with ConsoleProgress() as shown:
-        yield shown
+    return ConsoleProgress()

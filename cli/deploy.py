@@ -22,7 +22,7 @@ def up(
     as_json: JsonOption = False,
 ) -> int:
     """Declare a stack: check, say what changes, ask, and let Pulumi do it. A sandboxed stack boots its sandbox first."""
-    from governance.contract import job_contract
+    from governance.contract import job_contracts
     from sandbox.deploy import prepare
 
     root = root_of(context)
@@ -30,7 +30,7 @@ def up(
     print_findings(plan.findings)
     with progress() as shown:
         deployment = prepare(root, stack, platform, plan, shown)
-    teams = [job_contract(cluster, team) for cluster in plan.clusters.values() for team in cluster.teams.values()]
+    teams = job_contracts(plan)
     with deployment.engine() as engine:
         last = engine.outputs().get("teams", [])
         forbidden = list(deployment.guards(last))

@@ -15,9 +15,9 @@ import typer
 from cli import check, demo, deploy, local, quotas, render
 from cli.console import count_words, no_color, print_findings, say
 from config.findings import ConfigError
+from live.connection import UnreachableError
 from sandbox.engine_errors import EngineError
 from sandbox.errors import SandboxError
-from sandbox.provider.kube import UnreachableError
 
 FINDINGS, USAGE, ENVIRONMENT, INTERRUPTED = 1, 2, 4, 130
 

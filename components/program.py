@@ -11,7 +11,7 @@ from components.governance import governance_backend
 from config.findings import ConfigError, Finding, Severity, Where, did_you_mean, has_errors
 from config.load import Platform, Project
 from config.stack import PROJECT
-from governance.contract import job_contract
+from governance.contract import job_contracts
 from governance.model import Plan
 from governance.plan import plan
 
@@ -50,7 +50,7 @@ def outputs(resolved: Plan) -> dict[str, Any]:
     return {
         "environment": resolved.environment,
         "backend": resolved.backend,
-        "teams": [job_contract(cluster, team) for cluster in resolved.clusters.values() for team in cluster.teams.values()],
+        "teams": job_contracts(resolved),
         "team_states": {team.name: team.state for cluster in resolved.clusters.values() for team in cluster.teams.values()},
     }
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from governance.model import ClusterPlan, FlavorQuota, TeamPlan
+from governance.model import ClusterPlan, FlavorQuota, Plan, TeamPlan
 from governance.names import PREFERRED_TOPOLOGY, PRIORITY_LABEL, QUEUE_LABEL, REQUIRED_TOPOLOGY
-from governance.units import quantity
+from governance.units import quantities
+
+
+def job_contracts(plan: Plan) -> list[dict[str, Any]]:
+    """The contracts of all teams, by cluster and team."""
+    return [job_contract(cluster, team) for cluster in plan.clusters.values() for team in cluster.teams.values()]
 
 
 def job_contract(cluster: ClusterPlan, team: TeamPlan) -> dict[str, Any]:
@@ -46,12 +50,7 @@ def _quota(team: TeamPlan, flavor: FlavorQuota) -> dict[str, Any]:
     return {
         "instance_type": flavor.instance_type,
         "flavor": flavor.flavor,
-        "guaranteed": _quantities(flavor.nominal()),
-        "borrowable": _quantities({resource: max(0, most - flavor.nominal()[resource]) for resource, most in largest.items()}),
-        "largest_job": _quantities(largest),
+        "guaranteed": quantities(flavor.nominal()),
+        "borrowable": quantities({resource: max(0, most - flavor.nominal()[resource]) for resource, most in largest.items()}),
+        "largest_job": quantities(largest),
     }
-
-
-def _quantities(amounts: Mapping[str, int]) -> dict[str, str]:
-    """Amounts that are not zero."""
-    return {resource: quantity(resource, amount) for resource, amount in amounts.items() if amount}

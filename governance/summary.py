@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from governance.model import ClusterPlan, Plan, TeamPlan
-from governance.units import PODS, Resources, quantity
+from governance.units import PODS, Resources, quantities
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +36,10 @@ class TypeRow:
             "cluster": self.cluster,
             "instance_type": self.instance_type,
             "nodes": self.nodes,
-            "capacity": _quantities(self.capacity),
-            "guaranteed": _quantities(self.guaranteed),
-            "unowned": _quantities(self.unowned),
-            "overcommitted": _quantities(self.over),
+            "capacity": quantities(self.capacity),
+            "guaranteed": quantities(self.guaranteed),
+            "unowned": quantities(self.unowned),
+            "overcommitted": quantities(self.over),
         }
 
 
@@ -63,10 +63,10 @@ class TeamRow:
             "cluster": self.cluster,
             "team": self.team,
             "instance_type": self.instance_type,
-            "guaranteed": _quantities(self.guaranteed),
-            "borrowable": _quantities(self.borrowable),
-            "largest_job": _quantities(self.largest_job),
-            "largest_placeable": _quantities(self.largest_placeable),
+            "guaranteed": quantities(self.guaranteed),
+            "borrowable": quantities(self.borrowable),
+            "largest_job": quantities(self.largest_job),
+            "largest_placeable": quantities(self.largest_placeable),
         }
 
 
@@ -107,8 +107,3 @@ def _team(cluster: ClusterPlan, team: TeamPlan) -> Iterator[TeamRow]:
             largest,
             {r: most if r == PODS else min(most, held.get(r, 0)) for r, most in largest.items()},
         )
-
-
-def _quantities(amounts: Resources) -> dict[str, str]:
-    """Amounts that are not zero, as Kubernetes quantities."""
-    return {resource: quantity(resource, amount) for resource, amount in amounts.items() if amount}

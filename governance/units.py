@@ -55,6 +55,11 @@ def _suffixed(amount: int, suffixes: tuple[tuple[str, int], ...]) -> str:
     return str(amount)
 
 
+def quantities(amounts: Resources) -> dict[str, str]:
+    """Amounts that are not zero, as Kubernetes quantities."""
+    return {resource: quantity(resource, amount) for resource, amount in amounts.items() if amount}
+
+
 def shown(resource: str, amount: int) -> str:
     """The amount as people say it: vCPUs, GiB, devices."""
     if resource == CPU:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sandbox.provider.kube import ApiError, Connection
+from live.connection import ApiError, Connection
 
 
 class Reader:

@@ -12,12 +12,12 @@ from config.findings import Finding
 from config.load import Platform
 from config.stack import PROJECT
 from governance.model import Plan
+from live.connection import UnreachableError, connect
 from live.guards import flavor_findings, removal_findings
 from live.kube import Reader
 from sandbox import stacks
 from sandbox.engine import ConfigValue, Engine, EngineSettings, kubernetes_plugin_installed, try_install_kubernetes_plugin
 from sandbox.paths import cache_root, private_dir, write_private
-from sandbox.provider.kube import UnreachableError, connect
 from sandbox.toolchain import pulumi_binary
 
 if TYPE_CHECKING:

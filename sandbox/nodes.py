@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from governance.nodes import NodeSpec
+from live.connection import MERGE_PATCH, ApiError, Connection, UnreachableError, connect
 from sandbox.errors import SandboxError
-from sandbox.provider.kube import MERGE_PATCH, ApiError, Connection, UnreachableError
 
 SANDBOX_LABEL: Final = "hyperpod-platform/sandbox-node"
 """Label (`"true"`) of the nodes that were made here; no other node is ever touched."""
@@ -117,18 +117,10 @@ def _delete(api: Connection, path: str) -> None:
 
 
 def _connect(kubeconfig: Path) -> Connection:
-    from kubernetes.client import ApiClient, Configuration
-    from kubernetes.config import ConfigException, load_kube_config
-
-    settings = Configuration()
-    settings.retries = False
-    settings.connection_pool_maxsize = _PARALLEL
     try:
-        load_kube_config(str(kubeconfig), client_configuration=settings)
-    except ConfigException as error:
+        return connect(str(kubeconfig), "", "")
+    except UnreachableError as error:
         raise SandboxError(f"{kubeconfig} is not a sandbox's kubeconfig: {error}", remedy="boot the sandbox first") from error
-    settings.proxy = None  # the client would send even loopback requests to the proxy that the environment names
-    return Connection(ApiClient(settings))
 
 
 def _listed(api: Connection) -> list[Object]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from live.connection import UnreachableError, api_client
 from sandbox.errors import SandboxError
 from simulation.jobs import CASE_LABEL
 from simulation.mirror import Mirror, failures
@@ -18,7 +19,9 @@ from simulation.mirror import Mirror, failures
 Object = dict[str, Any]
 _KUEUE: Final = ("kueue.x-k8s.io", "v1beta2")
 _SYNC_WITHIN: Final = 15.0
-_GONE_WITHIN: Final = 20.0
+_COLLECTED_WITHIN: Final = 10.0
+"""Seconds that the garbage collector gets for Workloads of deleted jobs: a resync stops it for up to half a minute."""
+_GONE_WITHIN: Final = 60.0
 _UP: Final = "boot it and declare the teams: `hpctl up`"
 
 
@@ -71,16 +74,12 @@ class Cluster:
     def _connect(self) -> None:
         if not self.kubeconfig.is_file():
             raise DemoError(f"there is no sandbox: {self.kubeconfig} is missing", remedy=_UP)
-        from kubernetes import client, config
-        from kubernetes.config.config_exception import ConfigException
+        from kubernetes import client
 
-        settings = client.Configuration()
-        settings.retries = False
         try:
-            config.load_kube_config(str(self.kubeconfig), client_configuration=settings, persist_config=False)
-        except ConfigException as error:
-            raise DemoError(f"the kubeconfig can't be used: {error}", remedy=_UP) from error
-        api = client.ApiClient(settings)
+            api = api_client(str(self.kubeconfig))
+        except UnreachableError as error:
+            raise DemoError(str(error), remedy=_UP) from error
         self._core, self._batch = client.CoreV1Api(api), client.BatchV1Api(api)
         self._custom = client.CustomObjectsApi(api)
         kueue = {"group": _KUEUE[0], "version": _KUEUE[1]}
@@ -195,12 +194,30 @@ class Cluster:
         for job in self._jobs(CASE_LABEL if case is None else f"{CASE_LABEL}={case}"):
             self._note(job)
             self.delete(job["metadata"]["namespace"], job["metadata"]["name"])
+        if self.wait(lambda: not self._left(case), _COLLECTED_WITHIN):
+            return
+        self._collect(case)
         if not self.wait(lambda: not self._left(case), _GONE_WITHIN):
             left = ", ".join(_shown(one) for one in self._left(case)[:4])
             raise DemoError(
-                f"jobs of the cases did not go within {_GONE_WITHIN:.0f} s: {left}",
+                f"jobs of the cases did not go within {_COLLECTED_WITHIN + _GONE_WITHIN:.0f} s: {left}",
                 remedy="look at the sandbox's logs: `hpctl local status` names them",
             )
+
+    def _collect(self, case: str | None) -> None:
+        """Delete the Workloads of deleted jobs, as the garbage collector will."""
+        from kubernetes.client.exceptions import ApiException
+
+        for item in self._left(case):
+            meta = item["metadata"]
+            if item.get("kind") != "Workload" or "deletionTimestamp" in meta:
+                continue
+            with _sentences():
+                try:
+                    self._custom.delete_namespaced_custom_object(*_KUEUE, meta["namespace"], "workloads", meta["name"])
+                except ApiException as error:
+                    if error.status != 404:
+                        raise
 
     def _left(self, case: str | None) -> list[Object]:
         """Pods and Workloads of a case's jobs."""
@@ -227,7 +244,9 @@ def _owners(item: Object) -> set[str]:
 
 
 def _shown(item: Object) -> str:
-    return f"{item['metadata']['namespace']}/{item['metadata']['name']}"
+    meta = item["metadata"]
+    held = f" (being deleted, held by {', '.join(meta.get('finalizers', ()))})" if "deletionTimestamp" in meta else ""
+    return f"{meta['namespace']}/{meta['name']}{held}"
 
 
 def _message(error: Any) -> str:

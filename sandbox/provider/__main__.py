@@ -29,7 +29,7 @@ def main() -> int:
     import grpc
     from pulumi.runtime.proto import provider_pb2_grpc
 
-    from sandbox.provider.kube import load_client
+    from live.connection import load_client
     from sandbox.provider.servicer import KubernetesProvider
 
     unlimited = [

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any, Final
 
+from live.connection import ApiError, Connection
 from sandbox.provider import waiting
 from sandbox.provider.conditions import conditions
 from sandbox.provider.discovery import Mapping
-from sandbox.provider.kube import ApiError, Connection
 from sandbox.provider.names import Kind, annotation, is_true, object_id
 from sandbox.provider.operation import LONGEST_PAUSE, QUIET_SECONDS, Operation
 

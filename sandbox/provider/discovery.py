@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sandbox.provider.kube import ApiError, Connection
+from live.connection import ApiError, Connection
 from sandbox.provider.names import Kind
 
 _STALE_AFTER: Final = 0.5

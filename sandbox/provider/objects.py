@@ -18,10 +18,10 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
+from live.connection import APPLY, JSON, JSON_PATCH, MERGE_PATCH, ApiError, Connection
 from sandbox.provider import managed, waiting
 from sandbox.provider.deletion import Deletion
 from sandbox.provider.discovery import Discovery, Mapping, UnknownKindError
-from sandbox.provider.kube import APPLY, JSON, JSON_PATCH, MERGE_PATCH, ApiError, Connection
 from sandbox.provider.names import Kind, is_true, namespace, object_id, object_name
 from sandbox.provider.operation import ObjectError, Operation, ReadyWait
 from sandbox.provider.patches import merge_patch, with_ignored

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from live.connection import ApiError, UnreachableError
 from sandbox.provider.conditions import Check, FailedError, State, describe_conditions
-from sandbox.provider.kube import ApiError, UnreachableError
 
 LONGEST_PAUSE: Final = 1.0
 """Seconds between two looks at an object that is waited for, at most."""

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Final
 from google.protobuf import empty_pb2  # type: ignore[import-untyped]
 from pulumi.runtime.proto import provider_pb2
 
+from live.connection import ApiError, UnreachableError, connect
 from sandbox.provider import names, waiting
 from sandbox.provider.conditions import FailedError
 from sandbox.provider.deletion import NotDeletedError
 from sandbox.provider.diffing import Change, changes, format_path
 from sandbox.provider.discovery import UnknownKindError
 from sandbox.provider.host import Host
-from sandbox.provider.kube import ApiError, UnreachableError, connect
 from sandbox.provider.live import imported_inputs, live_inputs
 from sandbox.provider.managed import is_managed_by
 from sandbox.provider.names import Kind

@@ -19,9 +19,9 @@ from google.protobuf import any_pb2, empty_pb2  # type: ignore[import-untyped]
 from google.rpc import status_pb2  # type: ignore[import-untyped]
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
+from live.connection import ApiError, UnreachableError
 from sandbox.provider import settings
 from sandbox.provider.host import Host
-from sandbox.provider.kube import ApiError, UnreachableError
 from sandbox.provider.names import UnsupportedTypeError, unsupported
 from sandbox.provider.resources import Resources
 from sandbox.provider.state import InitFailedError

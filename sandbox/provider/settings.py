@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from live.connection import UnreachableError, kubeconfig_text, parse_kubeconfig
 from sandbox.provider.diffing import Mutability
-from sandbox.provider.kube import UnreachableError, kubeconfig_text, parse_kubeconfig
 from sandbox.provider.values import has_unknown, plain
 
 _PREFIX: Final = "kubernetes:config:"

@@ -15,8 +15,8 @@ from components.render import render
 from config.load import Project
 from governance.names import MAX_RUN_TIME_LABEL, QUEUE_LABEL
 from governance.plan import plan
+from live.connection import ApiError, Connection, connect
 from sandbox.local import Sandbox
-from sandbox.provider.kube import ApiError, Connection, connect
 from sandbox.toolchain import SilentProgress
 
 pytestmark = pytest.mark.engine

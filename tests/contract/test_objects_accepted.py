@@ -11,7 +11,7 @@ import pytest
 from components.render import render
 from config.load import Project
 from governance.plan import plan
-from sandbox.provider.kube import ApiError, Connection, connect
+from live.connection import ApiError, Connection, connect
 
 pytestmark = pytest.mark.engine
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from live.connection import ApiError, Connection, connect
 from sandbox.engine import Changes, ConfigValue, Engine, EngineError, EngineSettings, UpResult
 from sandbox.engine_plugins import OfflineProvider
-from sandbox.provider.kube import ApiError, Connection, connect
 
 HEADER = """
 import os

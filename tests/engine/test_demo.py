@@ -19,9 +19,9 @@ from config.load import Project
 from governance.model import Plan
 from governance.nodes import node, nodes
 from governance.plan import plan
+from live.connection import APPLY, Connection, connect
 from sandbox.local import Sandbox
 from sandbox.nodes import add_nodes
-from sandbox.provider.kube import APPLY, Connection, connect
 from sandbox.toolchain import SilentProgress
 from simulation.cases import Case, load_cases
 from simulation.cluster import DemoError
@@ -181,6 +181,24 @@ def test_nodes_that_a_case_removes_come_back(demo: Demo) -> None:
     assert with_one_more.as_expected
     assert max(with_one_more.nodes) == "h100-019"
     demo.assert_clean()
+
+
+def test_a_garbage_collector_that_is_busy_is_not_waited_for(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A resync of its discovery stops it for half a minute; seen on fresh control planes, whose CRDs are news to it.
+    monkeypatch.setattr("simulation.cluster._COLLECTED_WITHIN", 1.0)
+    manager = demo.sandbox.status().pids["kube-controller-manager"]
+
+    def stop(step: str) -> None:
+        if step == "made: waiting for job pending":
+            os.kill(manager, signal.SIGSTOP)
+
+    waiting = {"team": "foundation", "instance_type": "ml.p5.48xlarge", "pods": 21, "per_pod": "whole_node"}
+    try:
+        (row,) = demo.run([made(workload=waiting, steps=[{"submit": "job"}, {"expect": {"job": "pending"}}])], stop)
+        demo.assert_clean()
+    finally:
+        os.kill(manager, signal.SIGCONT)
+    assert row.as_expected
 
 
 def test_an_interrupted_run_leaves_nothing(demo: Demo) -> None:

@@ -19,9 +19,9 @@ import psutil
 import pytest
 from engine_support import Project, cluster, later, own_project, project, provider, widgets
 
+from live.connection import ApiError
 from sandbox.engine import Changes, Engine, EngineError, Progress, kubernetes_plugin_installed, try_install_kubernetes_plugin
 from sandbox.engine_plugins import kubernetes_plugin_version
-from sandbox.provider.kube import ApiError
 
 pytestmark = pytest.mark.engine
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from engine_support import Project, cluster, later, project, provider, widgets
 
+from live.connection import ApiError
 from sandbox.engine import EngineError, Progress
-from sandbox.provider.kube import ApiError
 
 pytestmark = pytest.mark.engine
 

@@ -18,11 +18,11 @@ import psutil
 import pytest
 from sandbox_support import LAYER, MANAGER, QUEUED, gpu_node
 
+from live.connection import MERGE_PATCH, ApiError, Connection, connect
 from sandbox.kwok import RUN_TIME
 from sandbox.local import Sandbox, sandboxes
 from sandbox.nodes import add_nodes, remove_nodes, sync_nodes
 from sandbox.paths import tools_root
-from sandbox.provider.kube import MERGE_PATCH, ApiError, Connection, connect
 from sandbox.state import Status, leftovers
 from sandbox.toolchain import SilentProgress
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from cli.main import run
+from live.connection import ApiError, Connection, connect
 from sandbox import stacks
-from sandbox.provider.kube import ApiError, Connection, connect
 
 pytestmark = pytest.mark.engine
 

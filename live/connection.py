@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 if TYPE_CHECKING:
     from kubernetes.client import ApiClient
@@ -21,6 +21,7 @@ JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 _RETRY_SECONDS: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
 _CONNECT_SECONDS: Final = 5.0
+_LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _PASSING: Final = frozenset({429, 502, 503, 504})
 
 
@@ -195,8 +196,13 @@ def connect(kubeconfig: str, context: str, cluster: str, *, remember_down: float
     """The connection that a kubeconfig (path or content; empty: the ambient one) describes.
 
     ``context`` and ``cluster`` override the kubeconfig's own choice where they are not empty. For ``remember_down`` seconds after
-    a request that found no server, further ones fail at once. Nothing is sent yet.
+    a request that found no server, further ones fail at once. Nothing is sent yet. Raises UnreachableError.
     """
+    return Connection(api_client(kubeconfig, context, cluster), remember_down)
+
+
+def api_client(kubeconfig: str, context: str = "", cluster: str = "") -> ApiClient:
+    """The official client for a kubeconfig, as in `connect`."""
     load_client()
     from kubernetes.client import ApiClient, Configuration
     from kubernetes.config.config_exception import ConfigException
@@ -216,7 +222,9 @@ def connect(kubeconfig: str, context: str, cluster: str, *, remember_down: float
         KubeConfigLoader(config, active_context=context or None, config_base_path=folder).load_and_set(settings)
     except ConfigException as error:
         raise UnreachableError(f"the kubeconfig cannot be used: {error}") from error
-    return Connection(ApiClient(settings), remember_down)
+    if urlsplit(settings.host).hostname in _LOOPBACK:
+        settings.proxy = None  # the client would send even loopback requests to the proxy that the environment names
+    return ApiClient(settings)
 
 
 def _choose_cluster(config: dict[str, Any], context: str, cluster: str) -> None:
