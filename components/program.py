@@ -8,6 +8,7 @@ import pulumi
 
 from components.connection import kubeconfigs, kubernetes_provider
 from components.governance import governance_backend
+from components.site import Site
 from config.findings import ConfigError, Finding, Severity, Where, did_you_mean, has_errors
 from config.load import Platform, Project
 from config.stack import PROJECT
@@ -56,10 +57,10 @@ def outputs(resolved: Plan) -> dict[str, Any]:
 
 
 def _governance(resolved: Plan, platform: Platform, root: Path, settings: pulumi.Config) -> None:
-    declare_on = governance_backend(resolved.backend, platform.where("", ("governance", "backend")))
+    declare_on = governance_backend(resolved.backend)
     reached_by = kubeconfigs(resolved, platform, root, settings)
     for name, cluster in resolved.clusters.items():
-        declare_on(cluster, kubernetes_provider(resolved.environment, cluster, reached_by[name]))
+        declare_on(cluster, Site(kubernetes_provider(resolved.environment, cluster, reached_by[name])))
 
 
 def _layers(settings: pulumi.Config) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from config.environment import HOSTNAME, ROOT_COHORT, Department, Environment, ExistingCluster, Governance
+from config.environment import HOSTNAME, ROOT_COHORT, Cluster, Department, Environment, Governance
 from config.findings import Finding, did_you_mean, problem_at, quoted
 from config.kueue import FEATURE_GATES
 from config.team import Sharing
@@ -24,7 +24,7 @@ def environment_findings(environment: Environment, source: Layered) -> Iterator[
     yield from _departments(governance.departments, source)
 
 
-def _connection(cluster: ExistingCluster, source: Layered, path: Path_) -> Iterator[Finding]:
+def _connection(cluster: Cluster, source: Layered, path: Path_) -> Iterator[Finding]:
     if not cluster.sandbox:
         return
     for key in ("kubeconfig", "context"):
@@ -36,7 +36,7 @@ def _connection(cluster: ExistingCluster, source: Layered, path: Path_) -> Itera
         yield problem_at("sandbox-kueue", where, "a sandbox runs Kueue itself", "set kueue.install: false")
 
 
-def _feature_gates(cluster: ExistingCluster, source: Layered, path: Path_) -> Iterator[Finding]:
+def _feature_gates(cluster: Cluster, source: Layered, path: Path_) -> Iterator[Finding]:
     known = FEATURE_GATES[cluster.kueue.version]
     for gate in cluster.kueue.feature_gates:
         if gate not in known:

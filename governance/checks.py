@@ -25,7 +25,9 @@ def platform_findings(platform: Platform) -> Iterator[Finding]:
     yield from _group_labels(platform)
     yield from _equal_priorities(platform)
     if governance.backend == "managed":
-        for name in platform.environment.clusters:
+        for name, cluster in platform.environment.clusters.items():
+            if cluster.kind == "hyperpod":
+                continue
             where = platform.where("", ("governance", "backend"))
             message = f"the managed backend needs a HyperPod cluster; `{name}` is of kind existing"
             yield problem_at("managed-needs-hyperpod", where, message, "use the kueue backend")
@@ -62,7 +64,12 @@ def _reserved(platform: Platform, team: Team) -> Iterator[Finding]:
 def _unused_roles(platform: Platform, team: Team) -> Iterator[Finding]:
     """IAM roles become members through EKS access entries, which only the cluster's own declaration can make."""
     for name, cluster in platform.environment.clusters.items():
-        if team.access.iam_roles and not cluster.sandbox and (team.clusters is None or name in team.clusters):
+        if (
+            team.access.iam_roles
+            and cluster.kind == "existing"
+            and not cluster.sandbox
+            and (team.clusters is None or name in team.clusters)
+        ):
             where = platform.where(team.name, ("access", "iam_roles"), key=True)
             message = f"IAM roles get no access to the cluster `{name}`, which is of kind existing"
             remedy = f"give them an access entry with the group {names.group(team.name)} there"

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from config.catalogue import InstanceType
-from config.environment import DEFAULT_TOPOLOGY_LEVELS, HOSTNAME, ROOT_COHORT, InstanceGroup, Topology
+from config.cluster import InstanceGroup
+from config.environment import DEFAULT_TOPOLOGY_LEVELS, HOSTNAME, ROOT_COHORT, Topology
 from governance.names import DEFAULT_TOPOLOGY, HOSTNAME_TOPOLOGY, INSTANCE_TYPE_LABEL, fingerprint
 
 _NETWORK_LAYER = "topology.k8s.aws/network-node-layer-"

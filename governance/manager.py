@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from config.environment import Gang, Governance, Kueue
+from config.cluster import Kueue
+from config.environment import Gang, Governance
 from governance.names import MANAGED_QUEUE_LABEL
 
 _CONCURRENCY = {

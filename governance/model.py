@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from config.catalogue import InstanceType
-from config.environment import ExistingCluster, InstanceGroup, Kueue
+from config.cluster import InstanceGroup, Kueue
+from config.environment import Cluster
 from config.findings import Finding
 from config.team import State
 from governance.flavors import FlavorPlan, TopologyPlan
+from governance.platform.model import PlatformPlan
 from governance.sharing import Cell, Quota
 from governance.units import Resources
 
@@ -97,7 +99,7 @@ class ClusterPlan:
     """One cluster."""
 
     name: str
-    declared: ExistingCluster
+    declared: Cluster
     groups: Mapping[str, InstanceGroup]
     kinds: Mapping[str, InstanceType]
     """Instance types that groups or quotas name."""
@@ -115,6 +117,8 @@ class ClusterPlan:
     kueue: Kueue
     manager: Mapping[str, Any]
     """Kueue's manager configuration."""
+    platform: PlatformPlan | None = None
+    """What the platform layer builds below it; None for a cluster that is there already."""
 
 
 @dataclass(frozen=True, slots=True)

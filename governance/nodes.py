@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from config.catalogue import InstanceType
-from config.environment import HOSTNAME, InstanceGroup, NetworkLayout
+from config.cluster import InstanceGroup, NetworkLayout
+from config.environment import HOSTNAME
 from governance.allocatable import allocatable
 from governance.model import ClusterPlan
 from governance.names import GROUP_LABEL, HEALTH_LABEL, INSTANCE_TYPE_LABEL, fingerprint

@@ -6,8 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from config.catalogue import InstanceType, instance_types
-from config.environment import ROOT_COHORT, ExistingCluster, InstanceGroup
+from config.cluster import InstanceGroup
+from config.environment import ROOT_COHORT, Cluster
 from config.findings import Finding, by_place
+from config.hyperpod import HyperPodCluster
 from config.load import Platform, Project
 from config.team import Team
 from governance import names
@@ -17,6 +19,8 @@ from governance.cluster_checks import cluster_findings
 from governance.flavors import FlavorPlan, flavor, order
 from governance.manager import manager_configuration
 from governance.model import ClusterPlan, CohortPlan, FlavorQuota, Plan, PriorityClassPlan, TeamPlan
+from governance.platform.model import PlatformPlan
+from governance.platform.plan import platform_plan
 from governance.quotas import ByType, absolute, capacity, guarantees, sum_by_type
 from governance.sharing import Cell, Member, Quota, limits, parents_first, potentials
 from governance.units import COVERED, PODS, Resources
@@ -56,7 +60,7 @@ class _Shared:
     covered: tuple[str, ...]
 
 
-def _cluster(name: str, declared: ExistingCluster, platform: Platform, findings: list[Finding]) -> ClusterPlan:
+def _cluster(name: str, declared: Cluster, platform: Platform, findings: list[Finding]) -> ClusterPlan:
     governance = platform.environment.governance
     teams = [team for team in platform.teams.values() if team.clusters is None or name in team.clusters]
     amounts = {
@@ -90,13 +94,20 @@ def _cluster(name: str, declared: ExistingCluster, platform: Platform, findings:
         enforce_queue_label=governance.enforce_queue_label,
         kueue=declared.kueue,
         manager=manager_configuration(governance, declared.kueue),
+        platform=_platform(platform, name, declared),
     )
     findings.extend(cluster_findings(platform, result))
     findings.extend(limit_findings(platform, result))
     return result
 
 
-def _shared(platform: Platform, declared: ExistingCluster, amounts: Iterable[_Amounts], held: ByType) -> _Shared:
+def _platform(platform: Platform, name: str, declared: Cluster) -> PlatformPlan | None:
+    if not isinstance(declared, HyperPodCluster):
+        return None
+    return platform_plan(platform.name, name, declared, managed=platform.environment.governance.backend == "managed")
+
+
+def _shared(platform: Platform, declared: Cluster, amounts: Iterable[_Amounts], held: ByType) -> _Shared:
     groups: dict[str, list[InstanceGroup]] = {}
     for group in declared.instance_groups.values():
         groups.setdefault(group.instance_type, []).append(group)

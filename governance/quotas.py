@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from config.catalogue import MIG_SLICES, InstanceType, accelerator_kinds, instance_types, mig_slices
-from config.environment import ExistingCluster, InstanceGroup
+from config.cluster import InstanceGroup
+from config.environment import Cluster
 from config.findings import Finding, Severity
 from config.load import Platform
 from config.team import Amounts, Team
@@ -18,7 +19,7 @@ ByType = dict[str, dict[str, int]]
 """Amounts in base units, by instance type and resource."""
 
 
-def guarantees(team: Team, cluster: ExistingCluster, platform: Platform, findings: list[Finding]) -> ByType:
+def guarantees(team: Team, cluster: Cluster, platform: Platform, findings: list[Finding]) -> ByType:
     """A team's guaranteed amounts; entries that mean the same type add up. What can't be resolved becomes a finding."""
     parts: dict[str, list[dict[str, int]]] = {}
     for key, amounts in team.quota.items():
@@ -40,7 +41,7 @@ def _resolved(request: Request, kind: str, platform: Platform, team: str, path: 
     return {} if found else resolve(request, instance_types()[kind])
 
 
-def _requests(key: str, amounts: Amounts, cluster: ExistingCluster) -> dict[str, Request]:
+def _requests(key: str, amounts: Amounts, cluster: Cluster) -> dict[str, Request]:
     """The entry by instance type: a family or accelerator kind is split over the types that the cluster has."""
     request = request_of(amounts)
     if key in instance_types():

@@ -14,7 +14,8 @@ from typing import Any, get_args
 import pytest
 import yaml
 
-from config.environment import Governance, Kueue
+from config.cluster import Kueue
+from config.environment import Governance
 from config.kueue import FEATURE_GATES, FRAMEWORKS, KueueVersion
 from governance.cluster_checks import MAX_CELLS, MAX_COVERED, MAX_FLAVORS, MAX_TOLERATIONS
 from governance.manager import manager_configuration

@@ -7,14 +7,15 @@ from components.governance.kueue.access import SharedAccess
 from components.governance.kueue.admission import AdmissionRules
 from components.governance.kueue.foundation import Foundation
 from components.governance.kueue.team import Shared, Team
+from components.site import Site
 from governance.model import ClusterPlan
 
 
-def declare_governance(cluster: ClusterPlan, provider: pulumi.ProviderResource) -> None:
+def declare_governance(cluster: ClusterPlan, site: Site) -> None:
     """Kueue where it is wanted, what teams share, and each team."""
     # `providers`, not `provider`: only the former reaches children of every package.
-    opts = pulumi.ResourceOptions(providers=[provider])
-    ready: list[pulumi.Resource] = []
+    opts = pulumi.ResourceOptions(providers=[site.kubernetes])
+    ready: list[pulumi.Resource] = [*site.ready]
     if cluster.kueue.install:
         # Imported here: a cluster that has Kueue doesn't pay for it.
         from components.governance.kueue.release import KueueRelease

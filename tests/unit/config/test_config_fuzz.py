@@ -13,7 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import ProjectData, dns_labels, projects, write
 
-from config.environment import Environment, ExistingCluster, Gang, Governance, InstanceGroup, Kueue, Topology
+from config.cluster import ExistingCluster, InstanceGroup, Kueue
+from config.environment import Environment, Gang, Governance, Topology
 from config.findings import ConfigError, has_errors
 from config.load import Project
 from config.team import Access, Amounts, Names, Sharing, Team

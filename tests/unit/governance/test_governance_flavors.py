@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from strategies import TYPES
 
 from config.catalogue import instance_types
-from config.environment import DEFAULT_TOPOLOGY_LEVELS, InstanceGroup, Topology
+from config.cluster import InstanceGroup
+from config.environment import DEFAULT_TOPOLOGY_LEVELS, Topology
 from governance.flavors import flavor, order, topology_of
 
 P5, G5, B200 = (instance_types()[name] for name in ("ml.p5.48xlarge", "ml.g5.2xlarge", "ml.p6-b200.48xlarge"))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from config.environment import Governance, Kueue
+from config.cluster import Kueue
+from config.environment import Governance
 from governance.manager import manager_configuration
 
 

@@ -12,7 +12,7 @@ from kubernetes.utils import parse_quantity
 from strategies import TYPES, ProjectData, planned, projects
 
 from config.catalogue import instance_types
-from config.environment import InstanceGroup
+from config.cluster import InstanceGroup
 from governance.allocatable import allocatable
 from governance.amounts import AmountError
 from governance.nodes import node, node_name, nodes

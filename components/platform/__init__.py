@@ -1,0 +1,1 @@
+"""The platform layer: network, EKS, HyperPod and all that they stand on."""
