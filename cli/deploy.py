@@ -22,7 +22,6 @@ def up(
     as_json: JsonOption = False,
 ) -> int:
     """Declare a stack: check, say what changes, ask, and let Pulumi do it. A sandboxed stack boots its sandbox first."""
-    from governance.contract import job_contracts
     from sandbox.deploy import prepare
 
     root = root_of(context)
@@ -30,10 +29,11 @@ def up(
     print_findings(plan.findings)
     with progress() as shown:
         deployment = prepare(root, stack, platform, plan, shown)
-    teams = job_contracts(plan)
+    teams = deployment.contracts()
     with deployment.engine() as engine:
-        last = engine.outputs().get("teams", [])
-        forbidden = list(deployment.guards(last))
+        outputs = engine.outputs()
+        last = outputs.get("teams", [])
+        forbidden = list(deployment.guards(outputs))
         if has_errors(forbidden):
             raise ConfigError(forbidden)
         if not (_tell(last, teams, engine, yes) or yes or typer.confirm("Go on?", err=True)):

@@ -1,6 +1,6 @@
 """How clusters are reached: one explicit provider each."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pulumi
@@ -19,6 +19,8 @@ def kubeconfigs(plan: Plan, platform: Platform, root: Path, settings: pulumi.Con
     found: dict[str, pulumi.Input[str]] = {}
     findings: list[Finding] = []
     for name, cluster in plan.clusters.items():
+        if cluster.platform is not None:
+            continue  # the platform layer makes it
         secret = settings.get_secret(f"kubeconfig-{name}")
         path = _path(cluster, root)
         if path is not None and path.is_file():
@@ -32,8 +34,10 @@ def kubeconfigs(plan: Plan, platform: Platform, root: Path, settings: pulumi.Con
     return found
 
 
-def kubernetes_provider(environment: str, cluster: ClusterPlan, kubeconfig: pulumi.Input[str]) -> Provider:
-    """The cluster's provider.
+def kubernetes_provider(
+    environment: str, cluster: ClusterPlan, kubeconfig: pulumi.Input[str], after: Sequence[pulumi.Resource] = ()
+) -> Provider:
+    """The cluster's provider; whatever is declared with it waits for `after`.
 
     Switches are written out, for those left away follow the shell's environment variables. The identifier is what the objects
     belong to: with it, a rotated certificate or another path updates the provider, where heuristics might replace every object.
@@ -48,6 +52,7 @@ def kubernetes_provider(environment: str, cluster: ClusterPlan, kubeconfig: pulu
         upsert_existing_objects=False,
         delete_unreachable=False,
         skip_update_unreachable=False,
+        opts=pulumi.ResourceOptions(depends_on=list(after)) if after else None,
     )
 
 

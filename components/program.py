@@ -1,23 +1,23 @@
 """The Pulumi program: load, plan, refuse or compose, export."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 
 from components.connection import kubeconfigs, kubernetes_provider
 from components.governance import governance_backend
 from components.site import Site
-from config.findings import ConfigError, Finding, Severity, Where, did_you_mean, has_errors
+from config.findings import ConfigError, Finding, Severity, Where, has_errors
 from config.load import Platform, Project
-from config.stack import PROJECT
+from config.stack import LAYERS, PROJECT, checked_layers
 from governance.contract import job_contracts
 from governance.model import Plan
 from governance.plan import plan
 
-LAYERS = ("platform", "governance")
-"""What a stack may declare: clusters and what they stand on; queues and teams."""
+if TYPE_CHECKING:
+    from components.platform.handover import Built
 
 
 class RefusalError(ConfigError, pulumi.RunError):
@@ -30,16 +30,18 @@ def declare(root: Path) -> Plan:
     Raises ConfigError, with every finding, before anything is declared.
     """
     settings = pulumi.Config(PROJECT)
-    layers = _layers(settings)
+    layers = checked_layers(settings.get_object("layers", list(LAYERS)), Where(f"Pulumi.{pulumi.get_stack()}.yaml"))
     platform = Project(root).load(settings.get("environment") or pulumi.get_stack())
     resolved = plan(platform)
     if has_errors(resolved.findings):
         raise ConfigError(resolved.findings)
     _tell(resolved.findings)
+    built = _platforms(resolved, root) if "platform" in layers else _referred(resolved, settings)
     if "governance" in layers:
-        _governance(resolved, platform, root, settings)
-    for name, value in outputs(resolved).items():
-        pulumi.export(name, value)
+        _governance(resolved, platform, root, settings, built)
+        for name, value in outputs(resolved).items():
+            pulumi.export(name, value)
+    _export(built)
     return resolved
 
 
@@ -56,27 +58,47 @@ def outputs(resolved: Plan) -> dict[str, Any]:
     }
 
 
-def _governance(resolved: Plan, platform: Platform, root: Path, settings: pulumi.Config) -> None:
+def _governance(resolved: Plan, platform: Platform, root: Path, settings: pulumi.Config, built: Mapping[str, "Built"]) -> None:
     declare_on = governance_backend(resolved.backend)
     reached_by = kubeconfigs(resolved, platform, root, settings)
     for name, cluster in resolved.clusters.items():
-        declare_on(cluster, Site(kubernetes_provider(resolved.environment, cluster, reached_by[name])))
+        if name in built:
+            declare_on(cluster, built[name].site)
+        else:
+            declare_on(cluster, Site(kubernetes_provider(resolved.environment, cluster, reached_by[name])))
 
 
-def _layers(settings: pulumi.Config) -> tuple[str, ...]:
-    layers = settings.get_object("layers", list(LAYERS))
-    file = Where(f"Pulumi.{pulumi.get_stack()}.yaml")
-    if not isinstance(layers, list) or not layers:
-        raise ConfigError(
-            [Finding("layers", Severity.ERROR, file, "layers: not a list", f"write {list(LAYERS)}, or one of them")]
-        )
-    unknown = [layer for layer in layers if layer not in LAYERS]
-    if unknown:
-        raise ConfigError(
-            Finding("layers", Severity.ERROR, file, f"layers: `{layer}` is no layer", did_you_mean(str(layer), LAYERS))
-            for layer in unknown
-        )
-    return tuple(layers)
+def _platforms(resolved: Plan, root: Path) -> dict[str, "Built"]:
+    """Declare the clusters that are ours to build. AWS's packages are imported only where there is one."""
+    wanted = {name: cluster for name, cluster in resolved.clusters.items() if cluster.platform is not None}
+    if not wanted:
+        return {}
+    from components.platform.compose import declare_platform
+
+    return {name: declare_platform(cluster, cluster.platform, root) for name, cluster in wanted.items() if cluster.platform}
+
+
+def _referred(resolved: Plan, settings: pulumi.Config) -> dict[str, "Built"]:
+    """The clusters that the stack named by `platform_stack` has built."""
+    wanted = {name: cluster for name, cluster in resolved.clusters.items() if cluster.platform is not None}
+    if not wanted:
+        return {}
+    stack = settings.get("platform_stack")
+    if not stack:
+        file = Where(f"Pulumi.{pulumi.get_stack()}.yaml")
+        message = f"the layer `governance` alone needs the stack that has built {', '.join(sorted(wanted))}"
+        remedy = f"add `{PROJECT}:platform_stack: <organization>/{PROJECT}/<stack>`"
+        raise ConfigError([Finding("platform-stack-missing", Severity.ERROR, file, message, remedy)])
+    from components.platform.handover import referred
+
+    return referred(wanted, resolved.environment, stack)
+
+
+def _export(built: Mapping[str, "Built"]) -> None:
+    if built:
+        from components.platform.handover import export
+
+        export(built)
 
 
 def _tell(findings: Iterable[Finding]) -> None:

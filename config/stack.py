@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from config.findings import ConfigError, Where, problem_at, quoted
+from config.findings import ConfigError, Where, did_you_mean, problem_at, quoted
 from config.yamlsource import Document, read
 
 PROJECT = "hyperpod-platform"
@@ -29,6 +29,31 @@ def stack_settings(root: Path, stack: str) -> dict[str, Any]:
     """
     settings = _settings(_document(root, stack))
     return {key.removeprefix(f"{PROJECT}:"): value for key, value in settings.items() if key.startswith(f"{PROJECT}:")}
+
+
+LAYERS = ("platform", "governance")
+"""What a stack may declare: clusters and what they stand on; queues and teams."""
+
+
+def layers_of(root: Path, stack: str) -> tuple[str, ...]:
+    """The layers that a stack's file declares; default all of them. Raises ConfigError as `checked_layers`."""
+    document = _document(root, stack)
+    key = f"{PROJECT}:layers"
+    where = document.where(("config", key)) or Where(document.file, 1, 1)
+    return checked_layers(_settings(document).get(key, list(LAYERS)), where)
+
+
+def checked_layers(layers: object, where: Where) -> tuple[str, ...]:
+    """The layers that a setting names. Raises ConfigError for anything but a list of layers."""
+    if not isinstance(layers, list) or not layers:
+        raise ConfigError([problem_at("layers", where, "layers: not a list", f"write {list(LAYERS)}, or one of them")])
+    unknown = [layer for layer in layers if layer not in LAYERS]
+    if unknown:
+        raise ConfigError(
+            problem_at("layers", where, f"layers: {quoted(layer)} is no layer", did_you_mean(str(layer), LAYERS) or "remove it")
+            for layer in unknown
+        )
+    return tuple(layers)
 
 
 def environment_of(root: Path, stack: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from config.findings import Finding, Severity, Where
 from config.load import Platform
-from governance.model import ClusterPlan
+from governance.model import ClusterPlan, Plan
 
 QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
 DRAIN = "set `state: draining` for the teams named, apply, wait until nothing of theirs runs, and then make this change"
@@ -41,6 +41,32 @@ def flavor_findings(platform: Platform, cluster: ClusterPlan, source: Source) ->
                     platform.where(team.name, ("quota",), key=True),
                     f"workloads of team `{team.name}` hold {used} on the flavor {flavor}, which this change takes from its queue",
                     DRAIN,
+                )
+
+
+def replacement_findings(last: Mapping[str, Mapping[str, Any]], platform: Platform, plan: Plan) -> Iterator[Finding]:
+    """An error for every protected cluster that the declaration would build a second time, under another name or elsewhere.
+
+    `last` are names by cluster of the last deployment. The engine refuses it too, but only when it comes to the cluster.
+    """
+    for name, facts in last.items():
+        built = plan.clusters[name].platform if name in plan.clusters else None
+        if built is None or not built.protected:
+            continue
+        declared = {
+            ("hyperpod", "name"): (facts.get("hyperpod_name"), built.names.hyperpod),
+            ("eks", "name"): (facts.get("eks_name"), built.names.eks),
+            ("region",): (facts.get("region"), built.declared.region),
+            ("account",): (facts.get("account"), built.declared.account),
+        }
+        for path, (before, now) in declared.items():
+            if before is not None and before != now:
+                yield Finding(
+                    "cluster-replaced",
+                    Severity.ERROR,
+                    platform.where("", ("clusters", name, *path)),
+                    f"cluster `{name}`: {path[-1]} {before} → {now} would delete the cluster with all that runs on it",
+                    "change it back; to replace the cluster all the same, first apply `protection: false`",
                 )
 
 

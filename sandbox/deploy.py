@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from config.findings import Finding
 from config.load import Platform
-from config.stack import PROJECT
+from config.stack import PROJECT, layers_of
+from governance.contract import job_contracts
 from governance.model import Plan
 from live.connection import UnreachableError, connect
-from live.guards import flavor_findings, removal_findings
+from live.guards import flavor_findings, removal_findings, replacement_findings
 from live.kube import Reader
 from sandbox import stacks
 from sandbox.engine import ConfigValue, Engine, EngineSettings, kubernetes_plugin_installed, try_install_kubernetes_plugin
@@ -32,22 +33,39 @@ class Deployment:
     plan: Plan
     settings: EngineSettings
     kubeconfigs: dict[str, Path]
-    """By cluster, where a file is known; others are in the stack's secrets."""
+    """By cluster, where a file is known; others are in the stack's secrets, or in its outputs once it has built them."""
+    layers: tuple[str, ...]
+    """What the stack declares."""
 
     def engine(self) -> Engine:
         return Engine(self.settings)
 
-    def guards(self, last: list[dict[str, Any]]) -> Iterator[Finding]:
-        """What the running clusters forbid; `last` are the job contracts of the last deployment."""
+    def contracts(self) -> list[dict[str, Any]]:
+        """The job contracts that the stack will export."""
+        return job_contracts(self.plan) if "governance" in self.layers else []
+
+    def guards(self, last: Mapping[str, Any]) -> Iterator[Finding]:
+        """What the running clusters forbid; `last` are the outputs of the last deployment."""
+        if "platform" in self.layers:
+            yield from replacement_findings(last.get("platform", {}), self.platform, self.plan)
+        if "governance" not in self.layers:
+            return
         readers = {}
-        for name, path in self.kubeconfigs.items():
+        for name, kubeconfig in self._ways(last).items():
             try:
-                reader = Reader(connect(str(path), self.plan.clusters[name].declared.context or "", ""))
-                yield from flavor_findings(self.platform, self.plan.clusters[name], reader)
+                reader = Reader(connect(kubeconfig, self.plan.clusters[name].declared.context or "", ""))
+                if self.plan.backend == "kueue":
+                    yield from flavor_findings(self.platform, self.plan.clusters[name], reader)
                 readers[name] = reader
             except UnreachableError:
                 continue  # a cluster that is still to come has nothing to lose; the engine reports one that should be there
-        yield from removal_findings(last, self.platform, readers)
+        yield from removal_findings(last.get("teams", []), self.platform, readers)
+
+    def _ways(self, last: Mapping[str, Any]) -> dict[str, str]:
+        """How clusters are reached, as the file's path or the kubeconfig itself."""
+        built = last.get("kubeconfigs", {})
+        found = {name: str(built[name]) for name, cluster in self.plan.clusters.items() if cluster.platform and name in built}
+        return found | {name: str(path) for name, path in self.kubeconfigs.items()}
 
 
 def prepare(root: Path, stack: str, platform: Platform, plan: Plan, progress: Progress) -> Deployment:
@@ -79,7 +97,7 @@ def prepare(root: Path, stack: str, platform: Platform, plan: Plan, progress: Pr
         # The offline provider finds its own half-made objects again; saving the state after each resource would cost n².
         skip_checkpoints=provider == "offline",
     )
-    return Deployment(platform, plan, settings, kubeconfigs)
+    return Deployment(platform, plan, settings, kubeconfigs, layers_of(root, stack))
 
 
 def _provider(pulumi: Path) -> Literal["plugin", "offline"]:

@@ -1,15 +1,17 @@
 """Governance backends: who keeps the queues of a cluster. One protocol, a package for each backend."""
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from components.site import Site
 from governance.model import ClusterPlan
+
+if TYPE_CHECKING:
+    from components.site import Site  # rendering imports this package, and no pulumi
 
 
 class GovernanceBackend(Protocol):
     """Declares the governance of one cluster, exactly as planned."""
 
-    def __call__(self, cluster: ClusterPlan, site: Site) -> None: ...
+    def __call__(self, cluster: ClusterPlan, site: "Site") -> None: ...
 
 
 def governance_backend(name: str) -> GovernanceBackend:
