@@ -20,7 +20,7 @@ def declare_governance(cluster: ClusterPlan, site: Site) -> None:
         # Imported here: a cluster that has Kueue doesn't pay for it.
         from components.governance.kueue.release import KueueRelease
 
-        ready.append(KueueRelease(f"{cluster.name}{SEPARATOR}kueue", cluster, opts).ready)
+        ready.append(KueueRelease(f"{cluster.name}{SEPARATOR}kueue", cluster, site.ready, opts).ready)
     foundation = Foundation(cluster, ready, opts)
     rules = AdmissionRules(f"{cluster.name}{SEPARATOR}rules", cluster, opts)
     below = [*foundation.classes, *foundation.flavors.values(), *foundation.cohorts.values(), *rules.bindings]

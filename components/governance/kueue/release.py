@@ -1,5 +1,7 @@
 """Kueue itself, from its Helm chart."""
 
+from collections.abc import Sequence
+
 import pulumi
 from pulumi_kubernetes.helm.v3 import Release
 
@@ -21,7 +23,8 @@ class KueueRelease(PlatformComponent, module="kueue"):
     ready: pulumi.Resource
     """Registered once the webhooks answer: what every Kueue object waits for."""
 
-    def __init__(self, name: str, cluster: ClusterPlan, opts: pulumi.ResourceOptions) -> None:
+    def __init__(self, name: str, cluster: ClusterPlan, after: Sequence[pulumi.Resource], opts: pulumi.ResourceOptions) -> None:
+        """`after` is what must be there before: nodes for the controller to run on."""
         kueue = cluster.kueue
         super().__init__(name, {"cluster": cluster.name, "version": kueue.version}, opts)
         self.ready = Release(
@@ -36,6 +39,7 @@ class KueueRelease(PlatformComponent, module="kueue"):
             skip_await=False,
             timeout=_TIMEOUT_SECONDS,
             opts=self.child_options(
+                depends_on=[*after],
                 protect=True,
                 retain_on_delete=True,
                 custom_timeouts=pulumi.CustomTimeouts(
