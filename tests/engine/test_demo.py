@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -307,10 +308,8 @@ def test_a_sandbox_that_does_not_answer_is_said(demo: Demo, tmp_path: Path) -> N
 
 def test_only_sandboxes_are_played_on(demo: Demo, tmp_path: Path) -> None:
     for folder in ("environments", "teams"):
-        (tmp_path / folder).symlink_to(ROOT / folder)
+        shutil.copytree(ROOT / folder, tmp_path / folder)
     text = (ROOT / "environments/local.yaml").read_text().replace("sandbox: true", "kubeconfig: k")
-    (tmp_path / "environments").unlink()
-    (tmp_path / "environments").mkdir()
     (tmp_path / "environments/local.yaml").write_text(text)
     real = plan(Project(tmp_path).load("local"))
     with pytest.raises(DemoError, match="is no sandbox"):
