@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.findings import ConfigError
-from config.stack import environment_of, project_root, stack_settings
+from config.stack import environment_of, layers_of, project_root, stack_settings
 
 
 def test_a_stack_deploys_the_environment_of_its_name_or_the_one_it_names(tmp_path: Path) -> None:
@@ -74,3 +74,27 @@ def test_no_project(tmp_path: Path) -> None:
         project_root(tmp_path)
     assert raised.value.findings[0].id == "project-missing"
     assert "--project" in raised.value.findings[0].remedy
+
+
+def test_the_layers_of_a_stack(tmp_path: Path) -> None:
+    assert layers_of(tmp_path, "dev") == ("platform", "governance")
+    (tmp_path / "Pulumi.prod-governance.yaml").write_text("config:\n  hyperpod-platform:layers: [governance]\n")
+    assert layers_of(tmp_path, "organization/project/prod-governance") == ("governance",)
+
+
+@pytest.mark.parametrize(
+    ("value", "remedy"),
+    [
+        ("[governence]", "did you mean `governance`?"),
+        ("[platform, 5]", "remove it"),
+        ("[]", "write ['platform', 'governance'], or one of them"),
+        ("platform", "write ['platform', 'governance'], or one of them"),
+    ],
+)
+def test_layers_that_are_none(tmp_path: Path, value: str, remedy: str) -> None:
+    (tmp_path / "Pulumi.dev.yaml").write_text(f"config:\n  aws:region: x\n  hyperpod-platform:layers: {value}\n")
+    with pytest.raises(ConfigError) as caught:
+        layers_of(tmp_path, "dev")
+    (finding,) = caught.value.findings
+    assert (finding.id, finding.remedy, finding.where.line) == ("layers", remedy, 3)
+    assert_well_formed(finding)

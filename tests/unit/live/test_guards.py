@@ -11,7 +11,7 @@ from config.load import Platform, Project
 from governance.contract import job_contract
 from governance.model import ClusterPlan
 from governance.plan import plan
-from live.guards import QUEUES, flavor_findings, removal_findings
+from live.guards import QUEUES, flavor_findings, removal_findings, replacement_findings
 
 ENVIRONMENT = """
 apiVersion: hyperpod-platform/v1
@@ -107,3 +107,46 @@ def test_a_drained_team_that_still_runs_can_not_go_yet(declared: tuple[Platform,
 def test_a_drained_team_may_go_and_one_that_stays_is_not_judged(declared: tuple[Platform, ClusterPlan]) -> None:
     last = [contract(declared, "gone", "draining"), contract(declared, "nlp", "active")]
     assert list(removal_findings(last, declared[0], {"main": Lists({})})) == []
+
+
+HYPERPOD = """
+apiVersion: hyperpod-platform/v1
+clusters:
+  main:
+    kind: hyperpod
+    account: "111122223333"
+    region: us-west-2
+    protection: PROTECTION
+    network: {availability_zones: [us-west-2a, us-west-2b, us-west-2c]}
+    hyperpod:
+      name: ml-two
+    instance_groups: {cpu: {instance_type: ml.m5.4xlarge, count: 2}}
+"""
+LAST = {"hyperpod_name": "ml-one", "eks_name": "prod-main", "region": "us-west-2", "account": "111122223333"}
+
+
+@pytest.mark.parametrize(
+    ("protection", "last", "refused"),
+    [
+        ("true", LAST, ["cluster `main`: name ml-one → ml-two would delete the cluster with all that runs on it"]),
+        ("false", LAST, []),
+        ("true", {**LAST, "hyperpod_name": "ml-two"}, []),
+        ("true", {}, []),  # outputs of an older version
+        (
+            "true",
+            {**LAST, "hyperpod_name": "ml-two", "region": "us-east-1"},
+            ["cluster `main`: region us-east-1 → us-west-2 would delete the cluster with all that runs on it"],
+        ),
+    ],
+)
+def test_a_protected_cluster_is_not_replaced(tmp_path: Path, protection: str, last: dict[str, str], refused: list[str]) -> None:
+    (tmp_path / "environments").mkdir()
+    (tmp_path / "teams").mkdir()
+    (tmp_path / "environments/prod.yaml").write_text(HYPERPOD.replace("PROTECTION", protection))
+    platform = Project(tmp_path).load("prod")
+    found = list(replacement_findings({"main": last, "gone": LAST}, platform, plan(platform)))
+    assert [finding.message for finding in found] == refused
+    for finding in found:
+        assert finding.where.file == "environments/prod.yaml"
+        assert finding.where.line == (11 if "name" in finding.message.split("→", maxsplit=1)[0] else 7)
+        assert "protection: false" in finding.remedy
