@@ -50,7 +50,7 @@ def checked_layers(layers: object, where: Where) -> tuple[str, ...]:
     unknown = [layer for layer in layers if layer not in LAYERS]
     if unknown:
         raise ConfigError(
-            problem_at("layers", where, f"layers: {quoted(layer)} is no layer", did_you_mean(str(layer), LAYERS) or "remove it")
+            problem_at("layers", where, f"layers: {quoted(layer)} is no layer", did_you_mean(str(layer), LAYERS))
             for layer in unknown
         )
     return tuple(layers)

@@ -86,7 +86,7 @@ def test_the_layers_of_a_stack(tmp_path: Path) -> None:
     ("value", "remedy"),
     [
         ("[governence]", "did you mean `governance`?"),
-        ("[platform, 5]", "remove it"),
+        ("[platform, 5]", "known: `governance`, `platform`"),
         ("[]", "write ['platform', 'governance'], or one of them"),
         ("platform", "write ['platform', 'governance'], or one of them"),
     ],
