@@ -8,9 +8,9 @@ from typing import Any
 
 from config.catalogue import InstanceType
 from config.cluster import InstanceGroup, Kueue
-from config.environment import Cluster
+from config.environment import Cluster, Governance
 from config.findings import Finding
-from config.team import State
+from config.team import State, Team
 from governance.flavors import FlavorPlan, TopologyPlan
 from governance.platform.model import PlatformPlan
 from governance.sharing import Cell, Quota
@@ -56,6 +56,7 @@ class TeamPlan:
     """Everything that is made for one team on one cluster."""
 
     name: str
+    declared: Team
     namespace: str
     cluster_queue: str
     local_queue: str
@@ -100,6 +101,8 @@ class ClusterPlan:
 
     name: str
     declared: Cluster
+    policy: Governance
+    """As declared."""
     groups: Mapping[str, InstanceGroup]
     kinds: Mapping[str, InstanceType]
     """Instance types that groups or quotas name."""

@@ -82,6 +82,7 @@ def _cluster(name: str, declared: Cluster, platform: Platform, findings: list[Fi
     result = ClusterPlan(
         name=name,
         declared=declared,
+        policy=governance,
         groups=declared.instance_groups,
         kinds=shared.kinds,
         capacity=held,
@@ -129,6 +130,7 @@ def _team(team: Team, shared: _Shared, amounts: _Amounts) -> TeamPlan:
     kinds = order((shared.kinds[kind] for kind in amounts.nominal.keys() | amounts.borrow.keys()), team.flavors)
     return TeamPlan(
         name=team.name,
+        declared=team,
         namespace=team.names.namespace or names.namespace(team.name),
         cluster_queue=team.names.cluster_queue or names.cluster_queue(team.name),
         local_queue=team.names.local_queue or names.local_queue(team.name),
