@@ -38,12 +38,12 @@ TrainingPlan = Annotated[
 
 
 class Volume(Model):
-    """An EBS volume of each instance; not the root volume, it is mounted at /opt/sagemaker. Encrypted always."""
+    """An EBS volume of each instance: a further one, mounted at /opt/sagemaker, or the root volume. Encrypted always."""
 
-    size_gib: Annotated[int, Field(ge=1, le=16_384)]
-    """GiB, 1-16,384."""
+    size_gib: Annotated[int, Field(ge=1, le=16_384)] | None = None
+    """GiB, 1-16,384; not of the root volume, whose size is SageMaker's."""
     root: bool = False
-    """The root volume, in place of a further one."""
+    """The root volume (SageMaker API, ClusterEbsVolumeConfig.RootVolume: only its key can be chosen)."""
     key: KeyArn | None = None
     """KMS key; default the cluster's."""
 

@@ -78,7 +78,8 @@ def _overcommit(platform: Platform, cluster: ClusterPlan) -> Iterator[Finding]:
 
 
 def _flavors(platform: Platform, cluster: ClusterPlan) -> Iterator[Finding]:
-    for flavor in cluster.flavors.values():
+    ours = platform.environment.governance.backend == "kueue"
+    for flavor in cluster.flavors.values() if ours else ():
         if len(flavor.tolerations) > MAX_TOLERATIONS:
             message = (
                 f"groups of {flavor.instance_type} have {len(flavor.tolerations)} taints; a flavor tolerates {MAX_TOLERATIONS}"

@@ -243,3 +243,175 @@ def projects(draw: st.DrawFn, most_teams: int = 6, most_clusters: int = 2) -> Pr
     environment = draw(environments(most_clusters))
     names = draw(st.lists(dns_labels(40), max_size=most_teams, unique=True))
     return ProjectData(environment, {name: draw(teams(environment)) for name in names})
+
+
+REGION, ACCOUNT = "us-west-2", "111122223333"
+ZONES = tuple(f"{REGION}{letter}" for letter in "abcd")
+
+
+@st.composite
+def hyperpod_clusters(draw: st.DrawFn, *, managed: bool = False) -> dict[str, Any]:
+    """A cluster of kind hyperpod for the kueue backend (topology off where Karpenter scales it), or for the managed one."""
+    zones = draw(st.lists(st.sampled_from(ZONES), min_size=3, max_size=4, unique=True))
+    karpenter = not managed and draw(st.booleans())
+    names = draw(st.lists(dns_labels(), min_size=1, max_size=4, unique=True))
+    groups = {name: draw(hyperpod_group(zones, most_taints=20 if managed else 4)) for name in names}
+    if karpenter:
+        groups[names[0]]["autoscaled"] = True
+    cluster: dict[str, Any] = {
+        "kind": "hyperpod",
+        "account": ACCOUNT,
+        "region": REGION,
+        "protection": draw(st.booleans()),
+        "tags": draw(
+            st.dictionaries(st.from_regex(r"[a-z][a-z-]{0,9}", fullmatch=True), st.text("abc XYZ.:/=+-@_1", max_size=9))
+        ),
+        "network": draw(st.one_of(new_networks(zones), existing_networks(zones))),
+        "instance_groups": groups,
+    }
+    cluster |= draw(st.fixed_dictionaries({}, optional={"eks": eks_clusters(), "hyperpod": hyperpod_settings()}))
+    if karpenter:
+        cluster["hyperpod"] = {**cluster.get("hyperpod", {}), "karpenter": True, "continuous_provisioning": True}
+    if not managed and draw(st.booleans()):
+        cluster |= draw(restricted(zones, set(names)))
+    return cluster
+
+
+def new_networks(zones: Sequence[str]) -> st.SearchStrategy[dict[str, Any]]:
+    """Networks with room for many nodes."""
+    return st.fixed_dictionaries(
+        {"availability_zones": st.just(list(zones))},
+        optional={
+            "cidr": st.integers(16, 31).map(lambda n: f"10.{n}.0.0/16"),
+            "egress": st.sampled_from(["nat", "nat_per_zone", "closed"]),
+            "interface_endpoints": st.booleans(),
+            "flow_log_days": st.integers(1, 3653),
+        },
+    )
+
+
+def existing_networks(zones: Sequence[str]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {
+            "vpc": ids("vpc"),
+            "subnets": st.lists(ids("subnet"), min_size=len(zones), max_size=len(zones), unique=True).map(
+                lambda found: dict(zip(zones, found, strict=True))
+            ),
+        },
+        optional={"security_group": ids("sg")},
+    )
+
+
+def ids(prefix: str) -> st.SearchStrategy[str]:
+    """Ids of AWS: `vpc-0123456789abcdef0`."""
+    return st.from_regex(rf"{prefix}-0[0-9a-f]{{16}}", fullmatch=True)
+
+
+def eks_clusters() -> st.SearchStrategy[dict[str, Any]]:
+    role = dns_labels().map(lambda name: f"arn:aws:iam::{ACCOUNT}:role/{name}")
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "version": st.sampled_from(["1.31", "1.32", "1.33"]),
+            "name": dns_labels(),
+            "public_access_from": st.lists(st.sampled_from(["203.0.113.0/24", "198.51.100.7/32"]), unique=True),
+            "admins": st.lists(role, max_size=3, unique=True),
+            "secrets_key": key_arns(),
+            "log_days": st.integers(1, 3653),
+        },
+    )
+
+
+def key_arns() -> st.SearchStrategy[str]:
+    return st.uuids().map(lambda found: f"arn:aws:kms:{REGION}:{ACCOUNT}:key/{found}")
+
+
+def hyperpod_settings() -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {},
+        optional={
+            "name": st.from_regex(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,20}", fullmatch=True),
+            "node_recovery": st.sampled_from(["automatic", "none"]),
+            "continuous_provisioning": st.booleans(),
+            "tiered_storage": st.fixed_dictionaries({}, optional={"memory_percent": st.integers(0, 100)}),
+            "execution_role": dns_labels().map(lambda name: f"arn:aws:iam::{ACCOUNT}:role/{name}"),
+            "lifecycle": st.just({"source_uri": "s3://sagemaker-scripts/on-create", "script": "on_create.sh"}),
+            "volume_key": key_arns(),
+        },
+    )
+
+
+@st.composite
+def hyperpod_group(draw: st.DrawFn, zones: Sequence[str], most_taints: int = 4) -> dict[str, Any]:
+    """A group of a HyperPod cluster in one of the zones; with any of its settings that fit together."""
+    group: dict[str, Any] = draw(instance_group())
+    kind = instance_types()[group["instance_type"]]
+    group["count"] = min(group["count"], 8)
+    group["taints"] = [{"key": f"taint-{n}", "effect": "NoSchedule"} for n in range(draw(st.integers(0, most_taints)))]
+    zone = draw(st.sampled_from(list(zones)))
+    if kind.efa or draw(st.booleans()):
+        group["availability_zone"] = zone
+        group["fsx_lustre"] = draw(lustre(zone))
+    optional: dict[str, st.SearchStrategy[Any]] = {
+        "min_count": st.integers(0, group["count"]),
+        "threads_per_core": st.integers(1, 2),
+        "volumes": volumes(),
+        "image_release": st.just("1.2.3"),
+        "bootstrap": st.booleans(),
+        "scheduled_update": st.just({"schedule": "cron(0 3 ? * SUN *)"}),
+        "auto_patch": st.sampled_from(["when_idle", "when_all_idle"]).map(lambda word: {"strategy": word}),
+    }
+    if kind.accelerators:
+        checks = st.sampled_from(["instance_stress", "instance_connectivity"])
+        optional["deep_health_checks"] = st.lists(checks, max_size=2, unique=True)
+    if kind.efa:
+        optional["network_interface"] = st.sampled_from(["efa", "efa-only"])
+    plan_arn = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:training-plan/reserved"
+    capacity = st.sampled_from([{}, {"capacity": "spot"}, {"capacity": "on_demand"}, {"training_plan": plan_arn}])
+    return group | draw(capacity) | draw(st.fixed_dictionaries({}, optional=optional))
+
+
+def volumes() -> st.SearchStrategy[list[dict[str, Any]]]:
+    """A further volume, the root volume with a key, both or none."""
+    further = st.lists(st.fixed_dictionaries({"size_gib": st.integers(1, 16_384)}, optional={"key": key_arns()}), max_size=1)
+    root = st.lists(st.fixed_dictionaries({"root": st.just(True)}, optional={"key": key_arns()}), max_size=1)
+    return st.builds(lambda one, two: [*one, *two], further, root)
+
+
+def lustre(zone: str) -> st.SearchStrategy[list[dict[str, Any]]]:
+    """At most one file system, in the zone."""
+    system = st.fixed_dictionaries(
+        {
+            "dns_name": ids("fs").map(lambda found: f"{found}.fsx.{REGION}.amazonaws.com"),
+            "mount_name": st.from_regex(r"[a-z0-9]{8}", fullmatch=True),
+            "availability_zone": st.just(zone),
+        },
+        optional={"mount_path": st.just("/fsx")},
+    )
+    return st.lists(system, max_size=1)
+
+
+@st.composite
+def restricted(draw: st.DrawFn, zones: Sequence[str], taken: set[str]) -> dict[str, Any]:
+    """Restricted groups whose file systems are their own, or shared by all."""
+    system = {"size_gib": draw(st.integers(1200, 100_800)), "throughput": draw(st.integers(125, 1000))}
+    shared = draw(st.booleans())
+    names = draw(st.lists(dns_labels().filter(lambda name: name not in taken), min_size=1, max_size=2, unique=True))
+    group = {
+        "instance_type": "ml.p5.48xlarge",
+        "count": draw(st.integers(0, 4)),
+        "availability_zone": draw(st.sampled_from(zones)),
+    }
+    groups = {name: group if shared else {**group, "file_system": system} for name in names}
+    return {"restricted_instance_groups": groups} | ({"restricted_file_system": system} if shared else {})
+
+
+@st.composite
+def hyperpod_environments(draw: st.DrawFn, *, managed: bool = False) -> dict[str, Any]:
+    """An environment with one cluster `main` of kind hyperpod."""
+    cluster = draw(hyperpod_clusters(managed=managed))
+    scaled = cluster.get("hyperpod", {}).get("karpenter", False)
+    governance: dict[str, Any] = {"backend": "managed" if managed else "kueue", "idle_sharing": draw(st.booleans())}
+    if not managed:
+        governance["topology"] = {"enabled": not scaled and draw(st.booleans())}
+    return {"apiVersion": API_VERSION, "clusters": {"main": cluster}, "governance": governance}
