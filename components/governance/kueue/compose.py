@@ -3,6 +3,7 @@
 import pulumi
 
 from components.base import SEPARATOR
+from components.governance.access import declare_access_entries
 from components.governance.kueue.access import SharedAccess
 from components.governance.kueue.admission import AdmissionRules
 from components.governance.kueue.foundation import Foundation
@@ -25,6 +26,7 @@ def declare_governance(cluster: ClusterPlan, site: Site) -> None:
     rules = AdmissionRules(f"{cluster.name}{SEPARATOR}rules", cluster, opts)
     below = [*foundation.classes, *foundation.flavors.values(), *foundation.cohorts.values(), *rules.bindings]
     access = SharedAccess(f"{cluster.name}{SEPARATOR}access", cluster, below, opts)
-    shared = Shared(cluster, ready, foundation, rules, access)
+    entries = declare_access_entries(cluster, site, dict.fromkeys(cluster.teams, access.ready))
+    shared = Shared(cluster, ready, foundation, rules, access, entries)
     for team in cluster.teams.values():
         Team(team, shared, opts)

@@ -1,6 +1,6 @@
 """A team on one cluster."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -26,6 +26,8 @@ class Shared:
     foundation: Foundation
     rules: AdmissionRules
     access: SharedAccess
+    entries: Mapping[str, Sequence[pulumi.Resource]]
+    """EKS access entries of the members' IAM roles, by team."""
 
 
 class Team(PlatformComponent, module="kueue"):
@@ -70,7 +72,7 @@ class Team(PlatformComponent, module="kueue"):
             "rolebinding",
             manifests.role_binding(team),
             protect=team.protected,
-            depends_on=[namespace, shared.access.member, *queues],
+            depends_on=[namespace, shared.access.member, *queues, *shared.entries.get(team.name, ())],
         )
         self.finish()
 
