@@ -30,6 +30,8 @@ class Platform:
     """Where things stand: the environment under "", each team under its name."""
     findings: tuple[Finding, ...] = field(default=(), repr=False, compare=False)
     """What was found while the files were read; the plan repeats it."""
+    root: Path | None = field(default=None, repr=False, compare=False)
+    """The project's folder, where the declarations come from files."""
 
     def where(self, team: str = "", path: Path_ = (), *, key: bool = False) -> Where:
         """The place of a setting, for a finding."""
@@ -69,7 +71,7 @@ class Project:
         findings = by_place(findings)
         if declared is None or source is None:
             return None, findings
-        return Platform(environment, declared, teams, {"": source, **sources}, tuple(findings)), findings
+        return Platform(environment, declared, teams, {"": source, **sources}, tuple(findings), self.root), findings
 
     def _folder(self, name: str) -> tuple[dict[str, Path], list[Finding]]:
         if name not in self._folders:

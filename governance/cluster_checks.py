@@ -48,14 +48,14 @@ def _overcommit(platform: Platform, cluster: ClusterPlan) -> Iterator[Finding]:
     if severity is None:
         return
     guaranteed: dict[tuple[str, str], int] = {}
-    owner: dict[str, str] = {}
+    owners: dict[str, list[str]] = {}
     for team in cluster.teams.values():
         for flavor in team.flavors:
             for quota in flavor.quotas:
                 cell = (flavor.instance_type, quota.resource)
                 guaranteed[cell] = guaranteed.get(cell, 0) + quota.nominal
-                if quota.nominal:
-                    owner.setdefault(flavor.instance_type, team.name)
+            if any(quota.nominal for quota in flavor.quotas):
+                owners.setdefault(flavor.instance_type, []).append(team.name)
     grouped = {group.instance_type for group in cluster.groups.values()}
     for kind in cluster.kinds:
         held = cluster.capacity.get(kind, {})
@@ -70,11 +70,15 @@ def _overcommit(platform: Platform, cluster: ClusterPlan) -> Iterator[Finding]:
             )
             remedy = "lower the quotas, add nodes, or set governance.overcommit: allow"
             yield Finding("overcommit", severity, _groups(platform, cluster), message, remedy)
-        else:
-            where = platform.where(owner[kind], ("quota", kind), key=True)
-            message = f"{amount}, yet no instance group of the cluster `{cluster.name}` has the type; jobs wait for nodes"
-            remedy = "add a group, correct the type, limit the team's clusters, or set governance.overcommit: allow"
-            yield Finding("overcommit-no-group", severity, where, message, remedy)
+            continue
+        # Who declares the groups can plan ahead with one of no instances: a type without a group is a mistake there.
+        built = cluster.declared.kind == "hyperpod"
+        group = "add a group (count: 0 while its nodes are still to come)" if built else "add a group"
+        message = f"{amount}, yet no instance group of the cluster `{cluster.name}` has the type; jobs wait for nodes"
+        remedy = f"{group}, correct the type, limit the team's clusters, or set governance.overcommit: allow"
+        for owner in owners[kind]:
+            where = platform.where(owner, ("quota", kind), key=True)
+            yield Finding("overcommit-no-group", Severity.ERROR if built else severity, where, message, remedy)
 
 
 def _flavors(platform: Platform, cluster: ClusterPlan) -> Iterator[Finding]:

@@ -19,16 +19,22 @@ from governance.cluster_checks import cluster_findings
 from governance.flavors import FlavorPlan, flavor, order
 from governance.manager import manager_configuration
 from governance.model import ClusterPlan, CohortPlan, FlavorQuota, Plan, PriorityClassPlan, TeamPlan
+from governance.platform.checks import build_findings
 from governance.platform.model import PlatformPlan
 from governance.platform.plan import platform_plan
-from governance.quotas import ByType, absolute, capacity, guarantees, sum_by_type
+from governance.quotas import ByType, absolute, capacity, guarantees, sum_by_type, whole_types
 from governance.sharing import Cell, Member, Quota, limits, parents_first, potentials
 from governance.units import COVERED, PODS, Resources
 
 
 def plan(platform: Platform) -> Plan:
     """Resolve an environment. Never raises for what the declaration says: see the plan's findings."""
-    findings: list[Finding] = [*platform.findings, *platform_findings(platform), *feature_findings(platform)]
+    findings: list[Finding] = [
+        *platform.findings,
+        *platform_findings(platform),
+        *feature_findings(platform),
+        *build_findings(platform),
+    ]
     clusters = {
         name: _cluster(name, declared, platform, findings) for name, declared in sorted(platform.environment.clusters.items())
     }
@@ -48,6 +54,8 @@ class _Amounts:
     nominal: ByType
     borrow: ByType
     lend: ByType
+    whole: frozenset[str]
+    """Types whose guarantee is of whole instances alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +76,7 @@ def _cluster(name: str, declared: Cluster, platform: Platform, findings: list[Fi
             guarantees(team, declared, platform, findings),
             absolute(team, "borrow", platform, findings),
             absolute(team, "lend", platform, findings),
+            whole_types(team, declared),
         )
         for team in teams
     }
@@ -130,7 +139,6 @@ def _team(team: Team, shared: _Shared, amounts: _Amounts) -> TeamPlan:
     kinds = order((shared.kinds[kind] for kind in amounts.nominal.keys() | amounts.borrow.keys()), team.flavors)
     return TeamPlan(
         name=team.name,
-        declared=team,
         namespace=team.names.namespace or names.namespace(team.name),
         cluster_queue=team.names.cluster_queue or names.cluster_queue(team.name),
         local_queue=team.names.local_queue or names.local_queue(team.name),
@@ -145,6 +153,8 @@ def _team(team: Team, shared: _Shared, amounts: _Amounts) -> TeamPlan:
             FlavorQuota(shared.flavors[kind.name].name, kind.name, _quotas(team, cohort, kind.name, covered, amounts))
             for kind in kinds
         ),
+        whole=amounts.whole,
+        sharing=team.sharing,
         covered=covered,
         state=team.state,
         groups=tuple(dict.fromkeys((names.group(team.name), *team.access.groups))),

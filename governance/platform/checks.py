@@ -1,0 +1,92 @@
+"""Findings on clusters that the platform layer builds: all that can be known before a call to AWS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from config.consistency_hyperpod import hyperpod_findings
+from config.findings import Finding, did_you_mean, problem_at, quoted
+from config.hyperpod import HyperPodCluster
+from config.load import Platform
+from config.yamlsource import Path_
+from governance.platform.names import platform_names
+from governance.platform.ownership import ownership_findings
+from governance.platform.placement import placement_findings
+from governance.platform.regions import GOVERNANCE_REGIONS
+
+_KARPENTER_REASON = (
+    "Karpenter adds nodes when a job waits for them, but topology-aware placement admits a job only where nodes stand already"
+)
+
+
+def build_findings(platform: Platform) -> Iterator[Finding]:
+    """What is wrong with the clusters of kind hyperpod, beyond their syntax."""
+    source = platform.sources[""]
+    clusters = {n: c for n, c in platform.environment.clusters.items() if isinstance(c, HyperPodCluster)}
+    for name, cluster in clusters.items():
+        path: Path_ = ("clusters", name)
+        yield from hyperpod_findings(cluster, source, path)
+        yield from placement_findings(cluster, source, path)
+        yield from ownership_findings(cluster, source, path)
+        yield from _files(platform, cluster, path)
+        yield from _managed(platform, cluster, path)
+        yield from _topology(platform, cluster, path)
+    yield from _same_names(platform, clusters)
+
+
+def _files(platform: Platform, cluster: HyperPodCluster, path: Path_) -> Iterator[Finding]:
+    """Local files that the cluster is to be given, where the project's folder is known."""
+    root, lifecycle, chart = platform.root, cluster.hyperpod.lifecycle, cluster.hyperpod.chart.path
+    if root is None:
+        return
+    if lifecycle is not None and lifecycle.folder is not None:
+        where = platform.where("", (*path, "hyperpod", "lifecycle", "folder"))
+        if not (root / lifecycle.folder).is_dir():
+            yield problem_at("lifecycle-missing", where, f"there is no folder {quoted(lifecycle.folder)}", "create or correct it")
+        elif not (root / lifecycle.folder / lifecycle.script).is_file():
+            message = f"there is no file {quoted(str(Path(lifecycle.folder) / lifecycle.script))}"
+            yield problem_at("lifecycle-missing", where, message, "add it, or name another `script`")
+    if chart is not None and not (root / chart).exists():
+        where = platform.where("", (*path, "hyperpod", "chart", "path"))
+        yield problem_at("chart-missing", where, f"there is no folder or archive {quoted(chart)}", "create or correct it")
+
+
+def _managed(platform: Platform, cluster: HyperPodCluster, path: Path_) -> Iterator[Finding]:
+    """What HyperPod task governance asks of the cluster."""
+    if platform.environment.governance.backend != "managed":
+        return
+    if cluster.region not in GOVERNANCE_REGIONS:
+        message = f"HyperPod task governance is not offered in {cluster.region}"
+        remedy = did_you_mean(cluster.region, sorted(GOVERNANCE_REGIONS)) or "choose another region"
+        where = platform.where("", (*path, "region"))
+        yield problem_at("governance-region", where, message, f"use the kueue backend; or: {remedy}")
+    if cluster.restricted_instance_groups:
+        where = platform.where("", (*path, "restricted_instance_groups"), key=True)
+        message = "HyperPod has no task governance on clusters with restricted instance groups"
+        yield problem_at("managed-restricted", where, message, "use the kueue backend, or another cluster for them")
+
+
+def _topology(platform: Platform, cluster: HyperPodCluster, path: Path_) -> Iterator[Finding]:
+    """Topology-aware placement is always on with the managed backend."""
+    governance = platform.environment.governance
+    if not cluster.hyperpod.karpenter or not governance.topology.enabled:
+        return
+    off = "set governance.topology.enabled: false"
+    remedy = off if governance.backend == "kueue" else f"use the kueue backend and {off}"
+    where = platform.where("", (*path, "hyperpod", "karpenter"))
+    yield problem_at("karpenter-topology", where, _KARPENTER_REASON, f"{remedy}, or remove `karpenter`")
+
+
+def _same_names(platform: Platform, clusters: dict[str, HyperPodCluster]) -> Iterator[Finding]:
+    """Two clusters of one account and region need two names."""
+    for attribute in ("hyperpod", "eks"):
+        owner: dict[tuple[str, str, str], str] = {}
+        for name, cluster in clusters.items():
+            made = getattr(platform_names(platform.name, name, cluster), attribute)
+            first = owner.setdefault((cluster.account, cluster.region, made), name)
+            if first != name:
+                key = "existing" if attribute == "eks" and cluster.eks.existing else "name"
+                where = platform.where("", ("clusters", name, attribute, key))
+                message = f"the cluster `{first}` is named {quoted(made)} too, in the same account and region"
+                yield problem_at("cluster-name-twice", where, message, f"give it another {attribute}.{key}")
