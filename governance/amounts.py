@@ -36,6 +36,11 @@ class Request:
     memory: int | None = None
     partitions: Mapping[str, int] = field(default_factory=dict)
 
+    @property
+    def whole(self) -> bool:
+        """Whether it is of whole instances alone."""
+        return (self.accelerators, self.cpu, self.memory) == (None,) * 3 and not self.partitions
+
 
 def request_of(amounts: Amounts) -> Request:
     """The entry in base units; fractions of a milli-vCPU or MiB are dropped."""

@@ -10,14 +10,11 @@ floats; above 16,384 vCPUs or GiB these no longer tell single base units apart.
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from config.catalogue import MIG_PARTITIONS, MIG_SLICES, InstanceType, mig_slices
-from config.team import Amounts, Team
-from governance.amounts import specification
+from governance.amounts import request_of, specification
 from governance.model import ClusterPlan, FlavorQuota, TeamPlan
 from governance.platform.names import bounded
 from governance.units import CPU, MEMORY, Resources, mig_resource
@@ -29,7 +26,6 @@ SCHEDULER_CREATE_ONLY = ("Name", "ClusterArn")
 NAME_LIMIT = 63
 """Longest name of a quota or scheduler configuration (SageMaker API, EntityName)."""
 _STRATEGIES = {"lend": "Lend", "dont_lend": "DontLend", "lend_and_borrow": "LendAndBorrow"}
-_SPACE = re.compile(r"\s+")
 
 Payload = dict[str, Any]
 
@@ -60,7 +56,7 @@ def compute_quota(team: TeamPlan, cluster: ClusterPlan) -> Payload:
     """Arguments of aws_native.sagemaker.ComputeQuota, but cluster_arn. Its name is the team's, which is always short enough."""
     return {
         "name": team.name,
-        "description": description(team.declared.description) or f"Compute of team {team.name}",
+        "description": f"Compute of team {team.name}",
         "activation_state": _switch(team.state == "active"),
         "compute_quota_config": {
             "compute_quota_resources": guaranteed(team, cluster),
@@ -70,11 +66,6 @@ def compute_quota(team: TeamPlan, cluster: ClusterPlan) -> Payload:
         "compute_quota_target": {"team_name": team.name, "fair_share_weight": team.weight},
         "tags": [{"key": key, "value": value} for key, value in _tags(cluster)],
     }
-
-
-def description(text: str) -> str:
-    """The text on one line, without control characters: EntityDescription has letters, marks, signs and spaces alone."""
-    return "".join(c for c in _SPACE.sub(" ", text).strip() if unicodedata.category(c)[0] != "C")
 
 
 def fine_grained(cluster: ClusterPlan) -> bool:
@@ -101,28 +92,25 @@ def guaranteed(team: TeamPlan, cluster: ClusterPlan) -> list[Payload]:
         entry
         for flavor in _by_type(team)
         for entry in _entries(
-            cluster.kinds[flavor.instance_type],
-            flavor.nominal(),
-            whole=_whole(_meant(team.declared, cluster.kinds[flavor.instance_type], cluster)),
+            cluster.kinds[flavor.instance_type], flavor.nominal(), whole=_whole(flavor.nominal(), flavor, team.whole)
         )
     ]
 
 
 def borrowed(team: TeamPlan, cluster: ClusterPlan) -> list[Payload]:
     """AbsoluteBorrowLimits, none where the limit is a percentage. Types of the quota without a limit borrow nothing."""
-    limits = team.declared.sharing.borrow
-    if not limits:
+    if not team.sharing.borrow:
         return []
+    whole = frozenset(kind for kind, amounts in team.sharing.borrow.items() if request_of(amounts).whole)
     result: list[Payload] = []
     for flavor in _by_type(team):
         amounts = {quota.resource: quota.borrowing_limit or 0 for quota in flavor.quotas}
-        own = [limits[flavor.instance_type]] if flavor.instance_type in limits else []
-        result += _entries(cluster.kinds[flavor.instance_type], amounts, whole=_whole(own))
+        result += _entries(cluster.kinds[flavor.instance_type], amounts, whole=_whole(amounts, flavor, whole))
     return result
 
 
 def _sharing(team: TeamPlan, cluster: ClusterPlan) -> Payload:
-    sharing = team.declared.sharing
+    sharing = team.sharing
     result: Payload = {"strategy": _STRATEGIES[sharing.strategy]}
     if sharing.strategy != "lend_and_borrow":
         return result  # a team that doesn't borrow has no limit
@@ -136,18 +124,8 @@ def _by_type(team: TeamPlan) -> list[FlavorQuota]:
     return sorted(team.flavors, key=lambda flavor: flavor.instance_type)
 
 
-def _meant(team: Team, kind: InstanceType, cluster: ClusterPlan) -> list[Amounts]:
-    """Entries of the quota that the type's amounts come from; a family or kind of accelerator means the types of groups."""
-    held = any(group.instance_type == kind.name for group in cluster.groups.values())
-    keys = (kind.name, kind.family, kind.accelerator) if held else (kind.name,)
-    return [amounts for key, amounts in team.quota.items() if key in keys]
-
-
-def _whole(entries: list[Amounts]) -> bool:
-    return all(
-        not entry.partitions and entry.accelerators is None and entry.vcpu is None and entry.memory_gib is None
-        for entry in entries
-    )
+def _whole(amounts: Resources, flavor: FlavorQuota, whole: frozenset[str]) -> bool:
+    return flavor.instance_type in whole or not any(amounts.values())  # none is no instance
 
 
 def _entries(kind: InstanceType, amounts: Resources, *, whole: bool) -> Iterator[Payload]:

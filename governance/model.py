@@ -10,7 +10,7 @@ from config.catalogue import InstanceType
 from config.cluster import InstanceGroup, Kueue
 from config.environment import Cluster, Governance
 from config.findings import Finding
-from config.team import State, Team
+from config.team import Sharing, State
 from governance.flavors import FlavorPlan, TopologyPlan
 from governance.platform.model import PlatformPlan
 from governance.sharing import Cell, Quota
@@ -56,7 +56,6 @@ class TeamPlan:
     """Everything that is made for one team on one cluster."""
 
     name: str
-    declared: Team
     namespace: str
     cluster_queue: str
     local_queue: str
@@ -70,6 +69,10 @@ class TeamPlan:
     borrow_preemption: str
     """Kueue's preemption.borrowWithinCohort.policy."""
     flavors: tuple[FlavorQuota, ...]
+    whole: frozenset[str]
+    """Instance types whose guarantee was declared in whole instances alone."""
+    sharing: Sharing
+    """As declared."""
     covered: tuple[str, ...]
     state: State
     groups: tuple[str, ...]

@@ -34,6 +34,19 @@ def guarantees(team: Team, cluster: Cluster, platform: Platform, findings: list[
     return {kind: total(resources) for kind, resources in parts.items()}
 
 
+def whole_types(team: Team, cluster: Cluster) -> frozenset[str]:
+    """Instance types whose guarantee is declared in whole instances alone; entries that can't be resolved count for nothing."""
+    whole: dict[str, bool] = {}
+    for key, amounts in team.quota.items():
+        try:
+            requests = _requests(key, amounts, cluster)
+        except AmountError:
+            continue
+        for kind, request in requests.items():
+            whole[kind] = whole.get(kind, True) and request.whole
+    return frozenset(kind for kind, alone in whole.items() if alone)
+
+
 def _resolved(request: Request, kind: str, platform: Platform, team: str, path: Path_, findings: list[Finding]) -> dict[str, int]:
     """The request's amounts; nothing, and findings, where the type can't satisfy it."""
     found = list(problems(request, instance_types()[kind]))
