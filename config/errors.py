@@ -55,6 +55,8 @@ def _finding(details: ErrorDetails, model: type[BaseModel], source: Layered, als
     if kind in ("missing", "union_tag_not_found"):
         place = path if kind == "missing" else (*path, "kind")
         return problem_at("missing-key", source.where(place), f"`{place[-1]}` is missing{_inside(place)}", f"add `{place[-1]}:`")
+    if kind == "union_tag_invalid":
+        path, kind = (*path, "kind"), "literal_error"
     message, remedy = _words(details, path)
     return problem_at(kind.replace("_", "-"), source.where(path, key=on_key), message, remedy)
 

@@ -49,6 +49,19 @@ def environment(text: str = "", groups: str = "h100: {instance_type: ml.p5.48xla
     return head + _indented(groups, 6) + _indented(settings, 4) + dedent(text)
 
 
+def hyperpod(
+    text: str = "",
+    groups: str = "h100: {instance_type: ml.p5.48xlarge, count: 8, availability_zone: us-west-2a}",
+    settings: str = "",
+    network: str = "{availability_zones: [us-west-2a, us-west-2b, us-west-2c]}",
+    region: str = "us-west-2",
+) -> str:
+    """An environment file with one cluster `main` of kind hyperpod: its network in line 7, its groups from line 9 on."""
+    head = 'apiVersion: hyperpod-platform/v1\nclusters:\n  main:\n    kind: hyperpod\n    account: "111122223333"\n'
+    head += f"    region: {region}\n    network: {network}\n    instance_groups:\n"
+    return head + _indented(groups, 6) + _indented(settings, 4) + dedent(text)
+
+
 def _indented(text: str, columns: int) -> str:
     return "".join(f"{' ' * columns}{line}\n" for line in dedent(text).strip().splitlines())
 

@@ -278,7 +278,7 @@ def test_a_mistake_in_an_instance_group(text: str, id_: str, line: int, column: 
 
 
 CLUSTER_MISTAKES = [
-    ("kind: hyperpods", "literal-error", "`hyperpods` is not one of `existing`", "known: `existing`"),
+    ("kind: hyperpods", "literal-error", "`hyperpods` is not one of `existing`, `hyperpod`", "did you mean `hyperpod`?"),
     ("sandbox: true", "sandbox-kueue", "a sandbox runs Kueue itself", "kueue.install: false"),
     ("sandbox: true\n    context: x\n    kueue: {install: false}", "sandbox-connection", "its own context", "remove it"),
     ("kueue: {version: 0.16.5}", "literal-error", "`0.16.5` is not one of `0.16.6`", "did you mean `0.16.6`?"),
@@ -415,7 +415,7 @@ class _Shapes(BaseModel):
         (
             "shapes:\n  a: {kind: cricle, radius: 1}\n",
             2,
-            6,
+            13,
             "`cricle` is not one of `circle`, `square`",
             "did you mean `circle`?",
         ),

@@ -8,21 +8,43 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from declarations import ENVIRONMENT, TEAM, assert_well_formed, project
+from declarations import ENVIRONMENT, TEAM, assert_well_formed, hyperpod, project
 from hypothesis import example, given
 from hypothesis import strategies as st
-from strategies import ProjectData, dns_labels, projects, write
+from strategies import ProjectData, dns_labels, hyperpod_environments, projects, write
 
+from config.chart import ChartSource
 from config.cluster import ExistingCluster, InstanceGroup, Kueue
+from config.eks import Eks
 from config.environment import Environment, Gang, Governance, Topology
 from config.findings import ConfigError, has_errors
+from config.groups import (
+    AutoPatch,
+    BatchSize,
+    FsxLustre,
+    FsxOpenZfs,
+    HyperPodGroup,
+    Lifecycle,
+    RestrictedGroup,
+    RollingUpdate,
+    ScheduledUpdate,
+    SharedFileSystem,
+    Volume,
+)
+from config.hyperpod import HyperPod, HyperPodCluster, TaskGovernance, TieredStorage
 from config.load import Project
+from config.network import Network
 from config.team import Access, Amounts, Names, Sharing, Team
 from governance.contract import job_contract
 from governance.plan import plan, review
 from governance.summary import team_rows, type_rows
 
-MODELS = (Team, Amounts, Sharing, Access, Names, Environment, ExistingCluster, InstanceGroup, Kueue, Governance, Topology, Gang)
+MODELS = (
+    *(Team, Amounts, Sharing, Access, Names, Environment, ExistingCluster, InstanceGroup, Kueue, Governance, Topology, Gang),
+    *(HyperPodCluster, HyperPod, TaskGovernance, TieredStorage, HyperPodGroup, RestrictedGroup, SharedFileSystem, Network, Eks),
+    *(ChartSource, Volume, FsxLustre, FsxOpenZfs, Lifecycle, ScheduledUpdate, AutoPatch, RollingUpdate, BatchSize),
+)
+HYPERPOD = hyperpod(settings="hyperpod: {lifecycle: {folder: scripts}}\neks: {version: '1.33', existing: null}")
 KEYS = sorted(
     {name for model in MODELS for name in model.model_fields}
     | {"environments", "dev", "ml.p5.48xlarge", "p5", "nvidia", "existing"}
@@ -32,6 +54,11 @@ WORDS = (
     "dont_lend",
     "held",
     "existing",
+    "hyperpod",
+    "us-west-2",
+    "us-west-2a",
+    "10.0.0.0/16",
+    "10.0.0.0/28",
     "kueue",
     "managed",
     "ml.p5.48xlarge",
@@ -120,6 +147,8 @@ def test_any_tree_of_known_and_unknown_keys(environment: Any, team: Any) -> None
 def damaged(draw: st.DrawFn) -> ProjectData:
     """A project without errors, with some values put in places where they may not belong."""
     made = draw(projects(most_teams=3, most_clusters=1))
+    if draw(st.booleans()):
+        made = ProjectData(draw(st.booleans().flatmap(lambda managed: hyperpod_environments(managed=managed))), {})
     target: Any = draw(st.sampled_from([made.environment, *made.teams.values()]))
     for _ in range(draw(st.integers(1, 3))):
         here = target
@@ -147,7 +176,9 @@ def test_any_project_with_a_few_wrong_values(made: ProjectData) -> None:
 
 @given(st.data())
 def test_any_file_with_a_few_wrong_letters(data: st.DataObject) -> None:
-    text = data.draw(st.sampled_from([ENVIRONMENT, TEAM + "sharing: {strategy: lend}\nenvironments:\n  dev: {weight: 3}\n"]))
+    text = data.draw(
+        st.sampled_from([ENVIRONMENT, HYPERPOD, TEAM + "sharing: {strategy: lend}\nenvironments:\n  dev: {weight: 3}\n"])
+    )
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(0, len(text)))
         cut = data.draw(st.integers(0, 6))
