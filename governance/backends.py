@@ -10,7 +10,9 @@ from config.environment import Backend, Governance
 from config.findings import Finding, Severity, problem_at
 from config.load import Platform
 from config.team import Team
+from config.vocabulary import MAX_AMOUNT
 from config.yamlsource import Path_
+from governance.managed import borrowed, guaranteed, largest_amounts
 from governance.model import ClusterPlan
 
 MANAGED_PRIORITY_CLASSES = 10
@@ -94,10 +96,14 @@ def limit_findings(platform: Platform, cluster: ClusterPlan) -> Iterator[Finding
         return
     for queue in cluster.teams.values():
         team = platform.teams[queue.name]
-        if len(queue.flavors) > MANAGED_QUOTA_TYPES:
-            where = platform.where(team.name, ("quota",), key=True)
-            message = f"{len(queue.flavors)} instance types; a quota of the managed backend holds {MANAGED_QUOTA_TYPES}"
-            yield problem_at("managed-quota-types", where, message, "name fewer types, or use the kueue backend")
+        for path, entries in ((("quota",), guaranteed(queue, cluster)), (("sharing", "borrow"), borrowed(queue, cluster))):
+            where = platform.where(team.name, path, key=True)
+            if len(entries) > MANAGED_QUOTA_TYPES:
+                message = f"{len(entries)} instance types and partitions; the managed backend holds {MANAGED_QUOTA_TYPES}"
+                yield problem_at("managed-quota-types", where, message, "name fewer, or use the kueue backend")
+            if any(most > MAX_AMOUNT for most in largest_amounts(entries)):
+                message = f"more than {MAX_AMOUNT:,} vCPUs, GiB or accelerators of one type, which the managed backend can't hold"
+                yield problem_at("managed-quota-amount", where, message, "lower it, or give whole instances")
         for key, amounts in team.quota.items():
             for profile in sorted(amounts.partitions.keys() - set(MIG_PARTITIONS)):
                 place = platform.where(team.name, ("quota", key, "partitions", profile), key=True)

@@ -10,7 +10,7 @@ floats; above 16,384 vCPUs or GiB these no longer tell single base units apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from config.catalogue import MIG_PARTITIONS, MIG_SLICES, InstanceType, mig_slices
@@ -107,6 +107,12 @@ def borrowed(team: TeamPlan, cluster: ClusterPlan) -> list[Payload]:
         amounts = {quota.resource: quota.borrowing_limit or 0 for quota in flavor.quotas}
         result += _entries(cluster.kinds[flavor.instance_type], amounts, whole=_whole(amounts, flavor, whole))
     return result
+
+
+def largest_amounts(entries: Iterable[Payload]) -> Iterator[float]:
+    """The largest number in each entry; the API takes 10,000,000 of anything."""
+    for entry in entries:
+        yield max(value for value in entry.values() if isinstance(value, int | float))
 
 
 def _sharing(team: TeamPlan, cluster: ClusterPlan) -> Payload:
