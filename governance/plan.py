@@ -19,7 +19,7 @@ from governance.cluster_checks import cluster_findings
 from governance.flavors import FlavorPlan, flavor, order
 from governance.manager import manager_configuration
 from governance.model import ClusterPlan, CohortPlan, FlavorQuota, Plan, PriorityClassPlan, TeamPlan
-from governance.platform.checks import build_findings
+from governance.platform.checks import build_findings, built_findings
 from governance.platform.model import PlatformPlan
 from governance.platform.plan import platform_plan
 from governance.quotas import ByType, absolute, capacity, guarantees, sum_by_type, whole_types
@@ -108,6 +108,7 @@ def _cluster(name: str, declared: Cluster, platform: Platform, findings: list[Fi
     )
     findings.extend(cluster_findings(platform, result))
     findings.extend(limit_findings(platform, result))
+    findings.extend(built_findings(platform, result))
     return result
 
 

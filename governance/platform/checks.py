@@ -10,11 +10,17 @@ from config.findings import Finding, did_you_mean, problem_at, quoted
 from config.hyperpod import HyperPodCluster
 from config.load import Platform
 from config.yamlsource import Path_
+from governance.access import conflicting_roles
+from governance.managed import fine_grained, partitioned
+from governance.model import ClusterPlan
 from governance.platform.names import platform_names
 from governance.platform.ownership import ownership_findings
 from governance.platform.placement import placement_findings
 from governance.platform.regions import GOVERNANCE_REGIONS
+from governance.platform.versions import KUBERNETES, addon_problems, addon_version
 
+OLDEST_CNI = (1, 18, 3)
+"""Oldest version of the add-on vpc-cni (AWS's documentation of HyperPod on EKS)."""
 _KARPENTER_REASON = (
     "Karpenter adds nodes when a job waits for them, but topology-aware placement admits a job only where nodes stand already"
 )
@@ -29,10 +35,47 @@ def build_findings(platform: Platform) -> Iterator[Finding]:
         yield from hyperpod_findings(cluster, source, path)
         yield from placement_findings(cluster, source, path)
         yield from ownership_findings(cluster, source, path)
+        yield from _cni(platform, cluster, path)
         yield from _files(platform, cluster, path)
         yield from _managed(platform, cluster, path)
         yield from _topology(platform, cluster, path)
     yield from _same_names(platform, clusters)
+
+
+def built_findings(platform: Platform, cluster: ClusterPlan) -> Iterator[Finding]:
+    """What the resolved teams ask of a cluster that the platform layer builds."""
+    declared = cluster.declared
+    if not isinstance(declared, HyperPodCluster):
+        return
+    for role, teams in conflicting_roles(cluster).items():
+        for team in teams:
+            where = platform.where(team, ("access", "iam_roles", platform.teams[team].access.iam_roles.index(role)))
+            owner = "the instances' own role" if role == declared.hyperpod.execution_role else "an administrator of the cluster"
+            message = f"{quoted(role)} is {owner}, and a role has one access entry"
+            yield problem_at("iam-role-taken", where, message, "name another role for the team")
+    if platform.environment.governance.backend == "managed":
+        yield from _addon(platform, cluster, declared)
+
+
+def _addon(platform: Platform, cluster: ClusterPlan, declared: HyperPodCluster) -> Iterator[Finding]:
+    """Topology-aware placement is always on there. The version of an existing EKS cluster is not known here."""
+    version = declared.task_governance.version
+    kubernetes = ".".join(map(str, KUBERNETES)) if declared.eks.existing else declared.eks.version
+    asked = {"fine_grained": fine_grained(cluster), "mig": partitioned(cluster), "topology": True}
+    for problem in addon_problems(version, kubernetes, **asked):
+        section = ("eks", "version") if problem.kind == "addon-kubernetes" else ("task_governance", "version")
+        where = platform.where("", ("clusters", cluster.name, *section))
+        yield problem_at(problem.kind, where, problem.message, problem.remedy)
+
+
+def _cni(platform: Platform, cluster: HyperPodCluster, path: Path_) -> Iterator[Finding]:
+    pinned = cluster.eks.addons.get("vpc-cni")
+    if pinned is not None and addon_version(pinned)[:3] < OLDEST_CNI:
+        where = platform.where("", (*path, "eks", "addons", "vpc-cni"))
+        oldest = ".".join(map(str, OLDEST_CNI))
+        yield problem_at(
+            "vpc-cni-version", where, f"HyperPod needs vpc-cni {oldest} or newer; {pinned} is pinned", "pin a newer one"
+        )
 
 
 def _files(platform: Platform, cluster: HyperPodCluster, path: Path_) -> Iterator[Finding]:
