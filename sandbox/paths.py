@@ -6,19 +6,12 @@ import os
 import re
 from pathlib import Path
 
+from config.places import cache_root
 from sandbox.errors import SandboxError
 
+__all__ = ["cache_root", "private_dir", "sandbox_dir", "sandboxes_root", "tools_root", "write_private"]
+
 _NAME = re.compile(r"[a-z0-9]([a-z0-9._-]{0,98}[a-z0-9])?")
-
-
-def cache_root() -> Path:
-    """`$HPCTL_CACHE`, else `$XDG_CACHE_HOME/hyperpod-platform`, else `~/.cache/hyperpod-platform`."""
-    own = os.environ.get("HPCTL_CACHE")
-    if own:
-        return Path(own).expanduser().absolute()
-    shared = os.environ.get("XDG_CACHE_HOME")
-    base = Path(shared).expanduser() if shared else Path.home() / ".cache"
-    return (base / "hyperpod-platform").absolute()
 
 
 def tools_root() -> Path:
