@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from cli.console import print_json
+from cli.console import print_json, say
 from cli.context import JsonOption, StackOption, planned, root_of
 from config.findings import ConfigError, Finding, Severity, Where, did_you_mean
 
@@ -17,7 +17,7 @@ def render(
     cluster: Annotated[str | None, typer.Option(help="One cluster of the environment; default all.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print the objects that an `up` declares on the clusters, exactly. Kueue's own chart is not among them."""
+    """Print the objects that an `up` declares on the clusters, exactly. Charts, and what AWS makes there, are not among them."""
     import sys
 
     from components.render import render as manifests
@@ -29,6 +29,10 @@ def render(
             [Finding("cluster-unknown", Severity.ERROR, Where("--cluster"), f"there is no cluster `{cluster}`", known)]
         )
     objects = [item for name, found in plan.clusters.items() if cluster in (None, name) for item in manifests(found)]
+    if plan.backend == "managed":
+        say(
+            "AWS makes namespaces, queues, flavors and priority classes of the quotas, and owns them; ours is the access:"
+        )
     if as_json:
         print_json(objects)
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from config.catalogue import InstanceType
@@ -44,23 +44,35 @@ class NodeSpec:
 def nodes(cluster: ClusterPlan) -> list[NodeSpec]:
     """One node for each instance of each group, named `<group>-<number>`."""
     levels = {level for topology in cluster.topologies for level in topology.levels}
+    zones = cluster.declared.network.zones if cluster.declared.kind == "hyperpod" else ()
     return [
-        node(name, index, group, cluster.kinds[group.instance_type], levels)
+        node(name, index, group, cluster.kinds[group.instance_type], levels, zones)
         for name, group in sorted(cluster.groups.items())
         for index in range(group.count)
     ]
 
 
-def node(group_name: str, index: int, group: InstanceGroup, kind: InstanceType, levels: set[str] | frozenset[str]) -> NodeSpec:
-    """The node number `index` (from 0) of a group; numbers beyond the group's count are nodes that might be added."""
+def node(
+    group_name: str,
+    index: int,
+    group: InstanceGroup,
+    kind: InstanceType,
+    levels: set[str] | frozenset[str],
+    zones: Sequence[str] = (),
+) -> NodeSpec:
+    """The node number `index` (from 0) of a group; numbers beyond the group's count are nodes that might be added.
+
+    Nodes of a group without a zone take turns in `zones`.
+    """
     name = node_name(group_name, index)
     resources = node_resources(kind, group.partitions)
     free = allocatable(resources)
     pods = {PODS: str(PODS_PER_NODE)}
+    somewhere = zones[index % len(zones)] if zones else "local-a"
     return NodeSpec(
         name=name,
         labels={
-            ZONE_LABEL: group.availability_zone or "local-a",
+            ZONE_LABEL: group.availability_zone or somewhere,
             **_network_labels(group_name, index, group.network, kind, levels),
             **group.labels,
             HOSTNAME: name,
