@@ -1,7 +1,6 @@
 """IAM roles of the platform, each with least privilege."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pulumi
 import pulumi_aws as aws
@@ -38,12 +37,6 @@ class ExecutionRole(PlatformComponent, module="platform"):
             self.finish({"arn": existing})
             return
 
-        def policy(given: dict[str, Any]) -> Document:
-            own = given.pop("key")
-            # The bucket's objects are encrypted with the cluster's own key, whatever the volumes' keys are.
-            keys = sorted({*policies.volume_keys(plan, own), *([own] if given["bucket"] else [])})
-            return policies.execution_policy(plan, keys=keys, **given)
-
         given = pulumi.Output.all(
             vpc=vpc_id,
             subnets=list(subnets),
@@ -56,7 +49,7 @@ class ExecutionRole(PlatformComponent, module="platform"):
         self.arn = role.arn
         self.ready = [
             _attached(self, plan, role, policies.INSTANCE_POLICY),
-            _inline(self, role, given.apply(policy)),
+            _inline(self, role, given.apply(lambda known: policies.execution_policy(plan, **known))),
         ]
         self.finish({"arn": self.arn})
 
@@ -70,9 +63,7 @@ class KarpenterRole(PlatformComponent, module="platform"):
     def __init__(self, name: str, plan: PlatformPlan, key_arn: pulumi.Input[str], opts: pulumi.ResourceOptions) -> None:
         super().__init__(name, {"cluster": plan.cluster}, opts)
         role = _role(self, plan, plan.names.karpenter_role, policies.karpenter_trust(plan))
-        document = pulumi.Output.from_input(key_arn).apply(
-            lambda key: policies.karpenter_policy(plan, keys=policies.volume_keys(plan, key))
-        )
+        document = pulumi.Output.from_input(key_arn).apply(lambda key: policies.karpenter_policy(plan, key=key))
         self.arn = role.arn
         self.ready = [_inline(self, role, document)]
         self.finish({"arn": self.arn})

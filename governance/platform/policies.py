@@ -67,7 +67,8 @@ def execution_trust(plan: PlatformPlan) -> Document:
 
 def karpenter_trust(plan: PlatformPlan) -> Document:
     """Who may use Karpenter's role: HyperPod, for this account."""
-    return trust("hyperpod.sagemaker.amazonaws.com", plan.declared.account)
+    # AWS documents this role without the account: should HyperPod not name it, the role must work nevertheless.
+    return trust("hyperpod.sagemaker.amazonaws.com", plan.declared.account, operator="StringEqualsIfExists")
 
 
 def eks_trust(plan: PlatformPlan) -> Document:
@@ -83,12 +84,9 @@ def execution_policy(
     security_groups: Sequence[str],
     eks: str,
     bucket: str | None,
-    keys: Sequence[str],
+    key: str,
 ) -> Document:
-    """What instances may do beside INSTANCE_POLICY. `eks`, `bucket` and `keys` are ARNs, the others ids.
-
-    `keys` are those of the volumes and, where there is a bucket, of its objects.
-    """
+    """What instances may do beside INSTANCE_POLICY. `eks`, `bucket` and `key` (the cluster's own) are ARNs, the others ids."""
     places = [f"vpc/{vpc}", *(f"subnet/{one}" for one in subnets), *(f"security-group/{one}" for one in security_groups)]
     return document(
         # Interfaces have no names before they are made; where they are made is named.
@@ -106,13 +104,13 @@ def execution_policy(
         ),
         allow("PodIdentity", ["eks-auth:AssumeRoleForPodIdentity"], [eks]),
         *_alarms(plan),
-        *_volumes(plan, keys),
-        *(_scripts(plan, bucket, keys) if bucket else ()),
+        *_volumes(plan, key),
+        *(_scripts(plan, bucket, key) if bucket else ()),
     )
 
 
-def karpenter_policy(plan: PlatformPlan, *, keys: Sequence[str]) -> Document:
-    """What HyperPod's Karpenter may do: add and remove nodes, with encrypted volumes. `keys` are ARNs of those of the volumes."""
+def karpenter_policy(plan: PlatformPlan, *, key: str) -> Document:
+    """What HyperPod's Karpenter may do: add and remove nodes, with encrypted volumes. `key` is the cluster's own, an ARN."""
     return document(
         # A cluster's ARN carries an id that is not known before it is made, and it is made with this role.
         allow(
@@ -121,7 +119,7 @@ def karpenter_policy(plan: PlatformPlan, *, keys: Sequence[str]) -> Document:
             [plan.arn("sagemaker", "cluster/*")],
             {"StringEquals": {"aws:ResourceAccount": "${aws:PrincipalAccount}"}},
         ),
-        *_volumes(plan, keys),
+        *_volumes(plan, key),
     )
 
 
@@ -166,9 +164,9 @@ def _alarms(plan: PlatformPlan) -> list[Statement]:
     return [allow("RollbackAlarms", ["cloudwatch:DescribeAlarms"], arns)] if arns else []
 
 
-def _volumes(plan: PlatformPlan, keys: Sequence[str]) -> list[Statement]:
+def _volumes(plan: PlatformPlan, own: str) -> list[Statement]:
     """Grants on volumes' keys, as HyperPod asks for them when it adds nodes; not for use by hand."""
-    through = _through(plan, "sagemaker")
+    keys, through = volume_keys(plan, own), _through(plan, "sagemaker")
     return [
         allow(
             "VolumeGrants",
@@ -185,11 +183,10 @@ def _volumes(plan: PlatformPlan, keys: Sequence[str]) -> list[Statement]:
     ]
 
 
-def _scripts(plan: PlatformPlan, bucket: str, keys: Sequence[str]) -> list[Statement]:
-    return [
-        allow("Scripts", ["s3:GetObject", "s3:ListBucket"], [bucket, f"{bucket}/*"]),
-        allow("ScriptsKey", ["kms:Decrypt"], keys, _through(plan, "s3")),
-    ]
+def _scripts(plan: PlatformPlan, bucket: str, own: str) -> list[Statement]:
+    """Reading the lifecycle script. Objects in our own bucket are under the cluster's key."""
+    reading = allow("Scripts", ["s3:GetObject", "s3:ListBucket"], [bucket, f"{bucket}/*"])
+    return [reading, *([allow("ScriptsKey", ["kms:Decrypt"], [own], _through(plan, "s3"))] if plan.names.bucket else [])]
 
 
 def _through(plan: PlatformPlan, service: str) -> dict[str, dict[str, list[str]]]:
