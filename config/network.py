@@ -14,6 +14,8 @@ from config.vocabulary import Model, Words, problem
 _ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9](-[a-z]+-[0-9])?[a-z]\Z")
 LARGEST_PREFIX, SMALLEST_PREFIX = 16, 28
 """A VPC's blocks hold /16 to /28 (Amazon VPC quotas)."""
+_PRIVATE = tuple(ipaddress.IPv4Network(block) for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"))
+"""Private addresses (RFC 1918), and those shared behind a provider's NAT (RFC 6598), which EKS documents for nodes and pods."""
 
 
 def _cidr(value: str) -> str:
@@ -23,10 +25,8 @@ def _cidr(value: str) -> str:
         raise problem("cidr", f"{quoted(value)} is not an IPv4 block: {error}", "write one as 10.0.0.0/16") from None
     if not LARGEST_PREFIX <= network.prefixlen <= SMALLEST_PREFIX:
         raise problem("cidr", f"{quoted(value)} is a /{network.prefixlen}; a VPC takes /16 to /28", "choose another size")
-    if not network.is_private:
-        raise problem(
-            "cidr", f"{quoted(value)} is not a private block", "use 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10"
-        )
+    if not any(network.subnet_of(block) for block in _PRIVATE):
+        raise problem("cidr", f"{quoted(value)} is not a private block", f"use a part of {', '.join(map(str, _PRIVATE))}")
     return value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 import pytest
-from declarations import cluster, environment
+from declarations import cluster, environment, hyperpod
 from hypothesis import given
 from hypothesis import strategies as st
 from kubernetes.utils import parse_quantity
@@ -191,3 +191,21 @@ def test_partitions_of_a_p5(partitions: dict[str, int], whole: int | None) -> No
             node_resources(kind, partitions)
     else:
         assert node_resources(kind, partitions)[GPU] == whole
+
+
+def test_nodes_of_a_hyperpod_cluster_stand_in_its_zones() -> None:
+    env = hyperpod(
+        groups="h100: {instance_type: ml.p5.48xlarge, count: 2, availability_zone: us-west-2b}\n"
+        "cpu: {instance_type: ml.m5.4xlarge, count: 4, taints: [{key: a, effect: NoSchedule}]}"
+    )
+    found = nodes(cluster({}, env))
+    zones = {node.name: node.labels["topology.kubernetes.io/zone"] for node in found}
+    assert zones == {
+        "cpu-000": "us-west-2a",
+        "cpu-001": "us-west-2b",
+        "cpu-002": "us-west-2c",
+        "cpu-003": "us-west-2a",
+        "h100-000": "us-west-2b",
+        "h100-001": "us-west-2b",
+    }
+    assert [(taint.key, taint.effect) for taint in found[0].taints] == [("a", "NoSchedule")]
