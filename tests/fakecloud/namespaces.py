@@ -1,0 +1,34 @@
+"""What the task governance add-on does in the cluster for a compute quota, as far as tests need it: the team's namespace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from live.connection import ApiError, connect
+
+
+class TeamNamespaces:
+    """Creates namespace ``hyperpod-ns-<team>`` with AWS's labels, and deletes it with the quota."""
+
+    def __init__(self, kubeconfig: str) -> None:
+        self._connection = connect(kubeconfig, "", "")
+
+    def __call__(self, op: str, quota: dict[str, Any]) -> None:
+        team = quota["ComputeQuotaTarget"]["TeamName"]
+        name = f"hyperpod-ns-{team}"
+        if op == "create":
+            labels = {
+                "sagemaker.amazonaws.com/sagemaker-managed-queue": "true",
+                "sagemaker.amazonaws.com/quota-allocation-id": team,
+            }
+            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}}
+            self._tolerantly("POST", "/api/v1/namespaces", body, 409)
+        elif op == "delete":
+            self._tolerantly("DELETE", f"/api/v1/namespaces/{name}", None, 404)
+
+    def _tolerantly(self, method: str, path: str, body: Any, status: int) -> None:
+        try:
+            self._connection.request(method, path, body)
+        except ApiError as error:
+            if error.status != status:
+                raise
