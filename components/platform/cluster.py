@@ -78,30 +78,30 @@ class HyperPod(PlatformComponent, module="platform"):
 
 
 def _count_guard(name: str, plan: PlatformPlan) -> pulumi.ResourceHook:
-    """A hook that refuses an update which would hand an autoscaled group's count to another group; in previews too."""
-    autoscaled = [group.name for group in plan.groups if group.declared.autoscaled]
+    """A hook that refuses an update which would give an autoscaled group the count of another one; in previews too."""
+    autoscaled = {group.name: group.declared.count for group in plan.groups if group.declared.autoscaled}
 
-    def refuse_shifts(args: pulumi.ResourceHookArgs) -> None:
-        refuse_shifted(_names(args.old_inputs), _names(args.new_inputs), autoscaled)
+    def guard(args: pulumi.ResourceHookArgs) -> None:
+        refuse_shifted(_counts(args.old_inputs), _counts(args.new_inputs), autoscaled)
 
-    return pulumi.ResourceHook(name, refuse_shifts, pulumi.ResourceHookOptions(on_dry_run=True))
-
-
-def refuse_shifted(old: Sequence[str], new: Sequence[str], autoscaled: Sequence[str]) -> None:
-    """Raises ValueError, with the way out, where a count that Karpenter owns would change hands."""
-    shifts = shifted_counts(old, new, autoscaled)
-    if not shifts:
-        return
-    moves = "; ".join(f"`{shift.group}` would get that of {f'`{shift.source}`' if shift.source else 'none'}" for shift in shifts)
-    groups = ", ".join(f"`{shift.group}`" for shift in shifts)
-    raise ValueError(
-        f"counts of autoscaled instance groups are kept by their place in the list, and this change moves them: {moves}. "
-        f"Deploy twice: first with `autoscaled: false` and the present `count` at {groups}, then with `autoscaled: true` again"
-    )
+    return pulumi.ResourceHook(name, guard, pulumi.ResourceHookOptions(on_dry_run=True))
 
 
-def _names(inputs: Mapping[str, Any] | None) -> list[str]:
-    return [group["instanceGroupName"] for group in (inputs or {}).get("instanceGroups") or ()]
+def refuse_shifted(old: Mapping[str, int], sent: Mapping[str, int], autoscaled: Mapping[str, int]) -> None:
+    """Raises ValueError, with the way out, where a count that Karpenter owns would change; see `shifted_counts`."""
+    shifts = shifted_counts(old, sent, autoscaled)
+    if shifts:
+        groups = ", ".join(f"`{shift.group}`" for shift in shifts)
+        moves = ", ".join(f"`{shift.group}` would get {shift.sent} instances in place of {shift.wanted}" for shift in shifts)
+        raise ValueError(
+            f"counts that Karpenter owns are kept by their place in the list of instance groups, which this change moves: {moves}. "
+            f"Deploy twice: first with `autoscaled: false` and the present count at {groups}, then with `autoscaled: true` again"
+        )
+
+
+def _counts(inputs: Mapping[str, Any] | None) -> dict[str, int]:
+    groups = (inputs or {}).get("instanceGroups") or ()
+    return {group["instanceGroupName"]: int(group["instanceCount"]) for group in groups}
 
 
 async def _retry_new_role(args: pulumi.ErrorHookArgs) -> bool:

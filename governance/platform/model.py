@@ -82,7 +82,7 @@ class PlatformPlan:
     tags: Mapping[str, str]
     network: NetworkPlan
     groups: tuple[GroupPlan, ...]
-    """Autoscaled groups first, each part by name: the counts that are not ours keep their places in the list."""
+    """By name alone: a group that becomes autoscaled keeps its place in the list, and with it its count."""
     managed: bool
     """Whether the managed backend keeps the queues."""
 

@@ -6,7 +6,7 @@ is not declared is left out, never sent empty: the service keeps its own default
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,18 +72,23 @@ def ignored_counts(plan: PlatformPlan) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """A count that would go to another group than the one that has it."""
+    """A count that an autoscaled group would get from another group."""
 
     group: str
-    """The group that would get it."""
-    source: str | None
-    """The group that has it; None where there is none at that place."""
+    sent: int
+    """What the update would set."""
+    wanted: int
+    """What the group has, or, where it is new, begins with."""
 
 
-def shifted_counts(old: Sequence[str], new: Sequence[str], autoscaled: Collection[str]) -> list[Shift]:
-    """Counts that change hands when the list of groups `old` becomes `new`: those of autoscaled groups are kept by position."""
-    places = [(group, old[index] if index < len(old) else None) for index, group in enumerate(new) if group in autoscaled]
-    return [Shift(group, source) for group, source in places if group != source]
+def shifted_counts(old: Mapping[str, int], sent: Mapping[str, int], autoscaled: Mapping[str, int]) -> list[Shift]:
+    """Counts of autoscaled groups that an update would change.
+
+    Pulumi ignores changes by their place in the list: a group that moves to another's place is sent that one's count. `old` and
+    `sent` are counts by group before and in the update, `autoscaled` the declared counts of autoscaled groups.
+    """
+    wanted = {group: old.get(group, declared) for group, declared in autoscaled.items()}
+    return [Shift(group, sent[group], count) for group, count in wanted.items() if sent[group] != count]
 
 
 def _restricted_groups(plan: PlatformPlan, inputs: PayloadInputs) -> dict[str, Any]:

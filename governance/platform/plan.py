@@ -17,7 +17,7 @@ ENVIRONMENT_TAG, CLUSTER_TAG, MANAGED_BY_TAG = (
 def platform_plan(environment: str, name: str, declared: HyperPodCluster, *, managed: bool) -> PlatformPlan:
     """The platform of the cluster `name`. Raises ValueError for a network that can't be divided."""
     partition, suffix = partition_of(declared.region)
-    ordered = sorted(declared.instance_groups.items(), key=lambda item: (not item[1].autoscaled, item[0]))
+    ordered = sorted(declared.instance_groups.items())
     return PlatformPlan(
         environment=environment,
         cluster=name,
