@@ -141,12 +141,11 @@ def _roles(plan: PlatformPlan) -> Iterator[Statement]:
     )
     yield allow("Roles", actions, own)
     boundary = plan.declared.permissions_boundary
-    bounded: Conditions | None = {"StringEquals": {"iam:PermissionsBoundary": boundary}} if boundary else None
+    bounded = {"iam:PermissionsBoundary": boundary} if boundary else {}
     writes = ["iam:CreateRole", "iam:PutRolePolicy", *(["iam:PutRolePermissionsBoundary"] if boundary else [])]
-    yield allow("RoleContents", writes, own, bounded)
+    yield allow("RoleContents", writes, own, {"ArnEquals": bounded} if boundary else None)
     policies = [managed_policy(plan, name) for name in (EKS_POLICY, INSTANCE_POLICY)]
-    attached = {"ArnEquals": {"iam:PolicyARN": policies}, **(bounded or {})}
-    yield allow("RoleAttachments", ["iam:AttachRolePolicy"], own, attached)
+    yield allow("RoleAttachments", ["iam:AttachRolePolicy"], own, {"ArnEquals": {"iam:PolicyARN": policies, **bounded}})
     services = ["eks.amazonaws.com", "hyperpod.sagemaker.amazonaws.com", "sagemaker.amazonaws.com", "vpc-flow-logs.amazonaws.com"]
     passed = {"StringEquals": {"iam:PassedToService": services}}
     yield allow("PassRoles", ["iam:PassRole"], [*own, *([existing] if existing else [])], passed)
