@@ -104,6 +104,12 @@ def _capacity(group: HyperPodGroup, source: Layered, path: Path_) -> Iterator[Fi
         message = "spot instances can't come from a training plan, which reserves them"
         yield problem_at("capacity-twice", source.where((*path, "capacity")), message, "remove `capacity` or `training_plan`")
 
+    vcpus = instance_types()[group.instance_type].vcpu
+    if group.threads_per_core == 1 and vcpus is not None:
+        message = f"with hyper-threads off, a node of {group.instance_type} has {vcpus // 2} vCPUs at most; quotas count {vcpus}"
+        remedy = "name vcpu in the teams' quotas, or remove it"
+        yield Finding("threads-per-core", Severity.WARNING, source.where((*path, "threads_per_core")), message, remedy)
+
 
 def _image(group: HyperPodGroup, source: Layered, path: Path_) -> Iterator[Finding]:
     if group.image_release is not None and group.image not in (None, "default"):

@@ -253,6 +253,14 @@ def test_karpenter_beside_topology_aware_placement(governance: str, remedy: str)
     assert "admits a job only where nodes stand already" in found[0].message
 
 
+def test_switched_off_hyper_threads_are_warned_of() -> None:
+    found = findings({}, hyperpod(groups=f"{H100}, threads_per_core: 1}}"))
+    assert told(found) == [("threads-per-core", WARNING, DEV, 9)]
+    assert "has 96 vCPUs at most; quotas count 192" in found[0].message
+    assert "name vcpu in the teams' quotas" in found[0].remedy
+    assert findings({}, hyperpod(groups=f"{H100}, threads_per_core: 2}}")) == []
+
+
 def test_types_to_fall_back_on_are_warned_of() -> None:
     found = findings({}, hyperpod(groups=f"{H100}, flexible_types: [ml.p5e.48xlarge]}}"))
     assert told(found) == [("flexible-type-queue", WARNING, DEV, 9)]
@@ -273,6 +281,50 @@ def test_what_task_governance_asks_of_a_cluster(declared: dict[str, Any], id_: s
     assert message in found[0].message
     assert remedy in found[0].remedy
     assert findings({}, hyperpod(**declared)) == []
+
+
+WHOLE = "quota: {ml.p5.48xlarge: {instances: 1}}\n"
+GPUS = "quota: {ml.p5.48xlarge: {accelerators: 8, vcpu: 8}}\n"
+PARTS = "quota: {ml.p5.48xlarge: {partitions: {mig-1g.10gb: 2}}}\n"
+VERSIONS: list[tuple[str, str, list[tuple[str, int]]]] = [
+    ("task_governance: {version: v1.6.0-eksbuild.1}", GPUS, []),
+    ("task_governance: {version: v1.2.2-eksbuild.1}", WHOLE, []),
+    ("task_governance: {version: v1.2.2-eksbuild.1}", GPUS, [("addon-fine-grained", 10)]),
+    ("task_governance: {version: v1.2.2-eksbuild.1}", PARTS, [("addon-fine-grained", 10), ("addon-mig", 10)]),
+    ("task_governance: {version: v1.1.3-eksbuild.1}", WHOLE, [("addon-topology", 10)]),
+    ("eks:\n  version: '1.29'", WHOLE, [("addon-kubernetes", 11)]),
+    ("eks:\n  version: '1.30'", WHOLE, []),
+]
+
+
+@pytest.mark.parametrize(("settings", "quota", "expected"), VERSIONS, ids=[str(n) for n in range(len(VERSIONS))])
+def test_versions_that_task_governance_needs(settings: str, quota: str, expected: list[tuple[str, int]]) -> None:
+    env = hyperpod("governance: {backend: managed, overcommit: allow}\n", settings=settings)
+    found = findings({"alpha": team(quota)}, env)
+    assert told(found) == [(id_, ERROR, DEV, line) for id_, line in expected]
+    assert findings({"alpha": team(quota)}, env.replace("managed", "kueue")) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "wrong"), [("v1.18.2-eksbuild.9", True), ("v1.9.0-eksbuild.1", True), ("v1.18.3-eksbuild.1", False)]
+)
+def test_the_oldest_network_plugin(version: str, wrong: bool) -> None:
+    found = findings({}, hyperpod(settings=f"eks:\n  addons:\n    vpc-cni: {version}"))
+    assert told(found) == [("vpc-cni-version", ERROR, DEV, 12)] * wrong
+    assert all("needs vpc-cni 1.18.3 or newer" in f.message and "pin a newer one" in f.remedy for f in found)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [("eks: {admins: ['ROLE']}", "an administrator"), ("hyperpod: {execution_role: 'ROLE'}", "the instances' own role")],
+)
+def test_a_role_has_one_access_entry(settings: str, words: str) -> None:
+    role = "arn:aws:iam::111122223333:role/shared"
+    text = team(f"{WHOLE}access:\n  iam_roles:\n    - arn:aws:iam::111122223333:role/own\n    - {role}\n")
+    found = findings({"alpha": text}, hyperpod(settings=settings.replace("ROLE", role)))
+    assert told(found) == [("iam-role-taken", ERROR, ALPHA, 7)]
+    assert words in found[0].message
+    assert "another role" in found[0].remedy
 
 
 def test_taints_are_aws_concern_on_the_managed_backend() -> None:
