@@ -78,11 +78,23 @@ class HyperPod(PlatformComponent, module="platform"):
 
 
 def _count_guard(name: str, plan: PlatformPlan) -> pulumi.ResourceHook:
-    """A hook that refuses an update which would give an autoscaled group the count of another one; in previews too."""
+    """A hook that refuses an update which would give an autoscaled group the count of another one; in previews too.
+
+    Where it lets one pass that changes the groups, it tells the counts that go with it: pulumi-aws-native sends the whole list,
+    with the counts that state holds, and these are as old as the last refresh.
+    """
     autoscaled = {group.name: group.declared.count for group in plan.groups if group.declared.autoscaled}
 
     def guard(args: pulumi.ResourceHookArgs) -> None:
-        refuse_shifted(_counts(args.old_inputs), _counts(args.new_inputs), autoscaled)
+        old, new = _groups(args.old_inputs), _groups(args.new_inputs)
+        sent = _counts(new)
+        refuse_shifted(_counts(old), sent, autoscaled)
+        if autoscaled and old != new:
+            counts = ", ".join(f"`{group}` {sent[group]}" for group in autoscaled)
+            pulumi.log.warn(
+                f"{args.name}: this update sends Karpenter's groups the counts of the last refresh ({counts}); "
+                "deploy with `--refresh` unless they are still right"
+            )
 
     return pulumi.ResourceHook(name, guard, pulumi.ResourceHookOptions(on_dry_run=True))
 
@@ -94,13 +106,17 @@ def refuse_shifted(old: Mapping[str, int], sent: Mapping[str, int], autoscaled: 
         groups = ", ".join(f"`{shift.group}`" for shift in shifts)
         moves = ", ".join(f"`{shift.group}` would get {shift.sent} instances in place of {shift.wanted}" for shift in shifts)
         raise ValueError(
-            f"counts that Karpenter owns are kept by their place in the list of instance groups, which this change moves: {moves}. "
-            f"Deploy twice: first with `autoscaled: false` and the present count at {groups}, then with `autoscaled: true` again"
+            "counts that Karpenter owns are kept by their place in the list of instance groups, and this change moves them: "
+            f"{moves}. Deploy twice: first with `autoscaled: false` and the present count at {groups}, "
+            "then with `autoscaled: true` again"
         )
 
 
-def _counts(inputs: Mapping[str, Any] | None) -> dict[str, int]:
-    groups = (inputs or {}).get("instanceGroups") or ()
+def _groups(inputs: Mapping[str, Any] | None) -> Sequence[Mapping[str, Any]]:
+    return (inputs or {}).get("instanceGroups") or ()
+
+
+def _counts(groups: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     return {group["instanceGroupName"]: int(group["instanceCount"]) for group in groups}
 
 
