@@ -22,6 +22,9 @@ from sandbox.engine_errors import EngineError
 _GC_THRESHOLD: Final = (100_000, 50, 100)
 """Registering resources makes many objects that live to the end; Python's own thresholds spend a third of the time on them."""
 
+_ENGINE_GONE: Final = "resource monitor shut down"
+"""How the SDK words a request that the engine no longer takes, as an exception without a type of its own."""
+
 
 class Program:
     """Serves one run of ``__main__.py`` in ``folder`` on a loopback port (``--client``), with ``env`` added to the environment.
@@ -98,7 +101,7 @@ class Program:
         if isinstance(error, SystemExit):
             self.error = EngineError(str(error.code)) if error.code else None
             return str(error.code or "")
-        if isinstance(error, (grpc.RpcError, asyncio.CancelledError)):
+        if isinstance(error, (grpc.RpcError, asyncio.CancelledError)) or _ENGINE_GONE in str(error):
             return "the engine has ended the program"  # because of an error of its own, which it reports
         if isinstance(error, ConfigError) or not isinstance(error, RunError):
             self.error = error
