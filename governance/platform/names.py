@@ -6,7 +6,9 @@ from config.hyperpod import HyperPodCluster
 from governance.names import fingerprint
 from governance.platform.model import PlatformNames
 
-_IAM_ROLE, _BUCKET, _CLUSTER, _EKS = 64, 63, 63, 100
+IAM_ROLE = 64
+"""Longest name of an IAM role."""
+_BUCKET, _CLUSTER, _EKS = 63, 63, 100
 _PARTITIONS = (
     ("cn-", "aws-cn", "amazonaws.com.cn"),
     ("us-gov-", "aws-us-gov", "amazonaws.com"),
@@ -36,9 +38,9 @@ def platform_names(environment: str, cluster: str, declared: HyperPodCluster) ->
         hyperpod=declared.hyperpod.name or bounded(prefix, _CLUSTER),
         eks=declared.eks.existing or declared.eks.name or bounded(prefix, _EKS),
         bucket=bounded(f"sagemaker-{prefix}-{declared.account}-{declared.region}", _BUCKET) if scripts else None,
-        execution_role=bounded(f"sagemaker-{prefix}-{declared.region}-execution", _IAM_ROLE),
-        karpenter_role=bounded(f"sagemaker-{prefix}-{declared.region}-karpenter", _IAM_ROLE),
-        eks_role=bounded(f"{prefix}-{declared.region}-eks", _IAM_ROLE),
+        execution_role=bounded(f"sagemaker-{prefix}-{declared.region}-execution", IAM_ROLE),
+        karpenter_role=bounded(f"sagemaker-{prefix}-{declared.region}-karpenter", IAM_ROLE),
+        eks_role=bounded(f"{prefix}-{declared.region}-eks", IAM_ROLE),
     )
 
 

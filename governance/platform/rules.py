@@ -1,0 +1,115 @@
+"""Rules of security groups, as plain values: which ones nodes need, and which of them a group lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from ipaddress import ip_network
+from typing import Literal
+
+from governance.platform.model import PlatformPlan
+
+ALL = "-1"
+"""Every protocol, and so every port."""
+ANYWHERE = "0.0.0.0/0"
+ITSELF, OTHER = "self", "other"
+"""Peers that have no id yet: the group itself, and the one it is declared with."""
+Direction = Literal["ingress", "egress"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Rule:
+    """One rule; its peer is a security group (`self`: the group that has it), an address block, or a prefix list."""
+
+    direction: Direction
+    protocol: str
+    """`tcp`, `udp`, … or `-1` for all of them."""
+    first: int | None = None
+    """First port; None: all."""
+    last: int | None = None
+    group: str | None = None
+    cidr: str | None = None
+    prefix_list: str | None = None
+    name: str = ""
+    """What tells the rule from its siblings, in resource names."""
+    description: str = ""
+
+    def covers(self, other: Rule) -> bool:
+        """Whether whatever `other` lets through, this rule does too."""
+        if self.direction != other.direction or self.protocol not in (ALL, other.protocol):
+            return False
+        return self._covers_ports(other) and self._covers_peer(other)
+
+    def _covers_ports(self, other: Rule) -> bool:
+        if self.protocol == ALL or self.first is None or self.last is None:
+            return True
+        return other.first is not None and other.last is not None and self.first <= other.first and other.last <= self.last
+
+    def _covers_peer(self, other: Rule) -> bool:
+        if self.cidr is not None and other.cidr is not None:
+            mine, theirs = ip_network(self.cidr), ip_network(other.cidr)
+            return mine.version == theirs.version and theirs.subnet_of(mine)  # type: ignore[arg-type]
+        return (self.group, self.cidr, self.prefix_list) == (other.group, other.cidr, other.prefix_list)
+
+
+def node_rules(plan: PlatformPlan) -> tuple[Rule, ...]:
+    """What nodes need: everything among themselves, and a way out.
+
+    EFA needs all traffic of the group to itself, in both directions, on every attached group (else HyperPod's health checks of EFA
+    fail). Lustre's ports are within that; they are written out, as AWS's own templates do, for a group whose rule for all is
+    narrowed one day. In a network without a way out nodes reach the VPC's own addresses alone: those of the endpoints; the
+    gateway endpoint of S3 is added where it is made.
+    """
+    rules = [
+        Rule("ingress", ALL, group=ITSELF, name="all-in", description="All traffic among nodes (EFA)"),
+        Rule("egress", ALL, group=ITSELF, name="all-out", description="All traffic among nodes (EFA)"),
+        Rule("ingress", "tcp", 988, 988, group=ITSELF, name="lustre-in", description="FSx for Lustre"),
+        Rule("ingress", "tcp", 1018, 1023, group=ITSELF, name="lustre-low-in", description="FSx for Lustre"),
+    ]
+    if not closed(plan):
+        rules.append(Rule("egress", ALL, cidr=ANYWHERE, name="out", description="Registries, AWS's services, updates"))
+    else:
+        rules += [
+            Rule(
+                "egress",
+                "tcp",
+                443,
+                443,
+                cidr=block,
+                name=f"https-out-{index}",
+                description="Interface endpoints of AWS's services",
+            )
+            for index, block in enumerate(blocks(plan))
+        ]
+        rules.append(Rule("egress", "tcp", 443, 443, prefix_list=OTHER, name="s3-out", description="S3's gateway endpoint"))
+        rules += [
+            Rule("egress", protocol, 53, 53, cidr=block, name=f"dns-out-{protocol}-{index}", description="The VPC's DNS")
+            for protocol in ("tcp", "udp")
+            for index, block in enumerate(blocks(plan))
+        ]
+    return tuple(rules)
+
+
+def control_plane_rules() -> tuple[Rule, ...]:
+    """Rules of the nodes' group and of the control plane's, each towards the other (EKS, "Security group requirements")."""
+    return (
+        Rule("ingress", ALL, group=OTHER, name="in", description="Between control plane and nodes"),
+        Rule("egress", ALL, group=OTHER, name="out", description="Between control plane and nodes"),
+    )
+
+
+def closed(plan: PlatformPlan) -> bool:
+    """Whether the network has no way out. Of an existing one nothing is assumed."""
+    return plan.network.vpc is None and plan.declared.network.egress == "closed"
+
+
+def blocks(plan: PlatformPlan) -> tuple[str, ...]:
+    """Address blocks of a new VPC."""
+    own = [zone.nodes_cidr for zone in plan.network.zones if zone.nodes_associated and zone.nodes_cidr]
+    return (*([plan.network.cidr] if plan.network.cidr else ()), *own)
+
+
+def missing_rules(wanted: Iterable[Rule], present: Iterable[Rule], group: str) -> tuple[Rule, ...]:
+    """Those wanted that nothing present covers. `group` is the id of the group itself, which present rules may name."""
+    known = [replace(rule, group=ITSELF) if rule.group == group else rule for rule in present]
+    return tuple(rule for rule in wanted if not any(one.covers(rule) for one in known))
