@@ -68,7 +68,7 @@ class LifecycleBucket(PlatformComponent, module="platform"):
             )
             for path, file in files.items()
         ]
-        self.bucket_arn = bucket.arn
+        self.bucket_arn = _arn(plan, bucket)
         self.source_uri = bucket.bucket.apply(lambda name: f"s3://{name}/{PREFIX}")
         self.ready = [*closed, *objects]
 
@@ -131,11 +131,16 @@ class LifecycleBucket(PlatformComponent, module="platform"):
         policy = aws.s3.BucketPolicy(
             self.child_name("policy"),
             bucket=name,
-            policy=bucket.arn.apply(lambda arn: text(bucket_policy(plan, arn))),
+            policy=_arn(plan, bucket).apply(lambda arn: text(bucket_policy(plan, arn))),
             # S3 refuses two changes of a bucket's access at a time.
             opts=self.child_options(depends_on=[public]),
         )
         return [public, owner, versions, encryption, expiry, policy]
+
+
+def _arn(plan: PlatformPlan, bucket: aws.s3.Bucket) -> pulumi.Output[str]:
+    """From the name, which is known before the bucket is made: so a preview shows the policies that name it."""
+    return bucket.bucket.apply(lambda name: plan.arn("s3", name, region="", account=""))
 
 
 def _files(plan: PlatformPlan, lifecycle: Lifecycle, root: Path) -> dict[str, Path]:

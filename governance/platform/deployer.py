@@ -76,25 +76,23 @@ def _lookups(plan: PlatformPlan) -> Iterator[Statement]:
 
 
 def _network(plan: PlatformPlan) -> Iterator[Statement]:
-    groups = [plan.arn("ec2", f"security-group/{plan.network.security_group or '*'}"), plan.arn("ec2", "security-group-rule/*")]
-    if plan.network.security_group is not None and plan.declared.eks.existing is None:
-        groups.append(plan.arn("ec2", "security-group/*"))  # the one that EKS makes has an id of its own
+    groups = plan.arn("ec2", "security-group/*")
     # Without tags: the rules of groups that others have made (EKS, a VPC's default, an existing one) are ours to set too.
     rules = [f"ec2:{verb}SecurityGroup{way}" for verb in ("Authorize", "Revoke") for way in ("Egress", "Ingress")]
-    yield allow("GroupRules", [*rules, "ec2:ModifySecurityGroupRules"], sorted(set(groups)))
-    kinds = _NETWORK if plan.network.vpc is None else ("security-group",)
-    if plan.network.vpc is not None and plan.network.security_group is not None:
-        kinds = ()
-    arns = [plan.arn("ec2", f"{kind}/*") for kind in kinds]
+    yield allow("GroupRules", [*rules, "ec2:ModifySecurityGroupRules"], [groups, plan.arn("ec2", "security-group-rule/*")])
     if plan.network.vpc is None:
+        arns = [plan.arn("ec2", f"{kind}/*") for kind in _NETWORK]
         made = ("FlowLogs", "InternetGateway", "NatGateway", "RouteTable", "SecurityGroup", "Subnet", "Vpc", "VpcEndpoint")
         yield allow("Network", ["ec2:AllocateAddress", *(f"ec2:Create{kind}" for kind in made)], arns)
         yield allow("NetworkChanges", _calls("ec2", _NETWORK_CHANGES), arns, _tagged(plan))
-    elif kinds:
-        yield allow("Network", ["ec2:CreateSecurityGroup"], [*arns, plan.arn("ec2", f"vpc/{plan.network.vpc}")])
-    if kinds:
-        yield allow("Groups", ["ec2:DeleteSecurityGroup"], [plan.arn("ec2", "security-group/*")], _tagged(plan))
-        yield allow("NetworkTags", ["ec2:CreateTags", "ec2:DeleteTags"], [*arns, plan.arn("ec2", "security-group-rule/*")])
+    elif plan.network.security_group is None:
+        arns = [groups]
+        yield allow("Network", ["ec2:CreateSecurityGroup"], [groups, plan.arn("ec2", f"vpc/{plan.network.vpc}")])
+    else:
+        arns = []
+    if arns:
+        yield allow("Groups", ["ec2:DeleteSecurityGroup"], [groups], _tagged(plan))
+    yield allow("NetworkTags", ["ec2:CreateTags", "ec2:DeleteTags"], [*arns, plan.arn("ec2", "security-group-rule/*")])
 
 
 def _keys(plan: PlatformPlan) -> Iterator[Statement]:
@@ -197,8 +195,9 @@ def _hyperpod(plan: PlatformPlan) -> Iterator[Statement]:
         kinds += ["cluster-scheduler-config/*", "compute-quota/*"]
         for kind in ("ClusterSchedulerConfig", "ComputeQuota"):
             actions += _calls("sagemaker", f"Create{kind} Delete{kind} Describe{kind} Update{kind}")
-    groups = [*plan.declared.instance_groups.values(), *plan.declared.restricted_instance_groups.values()]
-    if any(group.training_plan for group in groups):
+    declared = plan.declared
+    plans = [group.training_plan for group in declared.instance_groups.values()]
+    if any([*plans, *(group.training_plan for group in declared.restricted_instance_groups.values())]):
         kinds += ["reserved-capacity/*", "training-plan/*"]
     # Their ARNs carry ids that SageMaker gives.
     yield allow("HyperPod", actions, [plan.arn("sagemaker", kind) for kind in kinds])
