@@ -30,9 +30,7 @@ def render(
         )
     objects = [item for name, found in plan.clusters.items() if cluster in (None, name) for item in manifests(found)]
     if plan.backend == "managed":
-        say(
-            "AWS makes namespaces, queues, flavors and priority classes of the quotas, and owns them; ours is the access:"
-        )
+        say("AWS makes namespaces, queues, flavors and priority classes of the quotas, and owns them; ours is the access:")
     if as_json:
         print_json(objects)
         return
