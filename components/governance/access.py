@@ -19,7 +19,7 @@ def declare_access_entries(
 
     `after` is, by team, what its roles' entries wait for. Returned are the entries by team: they come before the team's
     RoleBinding, which is what gives a member any right. So a removal comes to the binding first, and where the binding is
-    protected, the refused removal takes no entry with it.
+    protected, the refused removal deletes no entry.
     """
     if site.cloud is None:
         return {}
