@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 import pytest
 from declarations import cluster, environment, hyperpod
 from hypothesis import given
 from hypothesis import strategies as st
 from kubernetes.utils import parse_quantity
-from strategies import TYPES, ProjectData, planned, projects
+from strategies import TYPES, ProjectData, hyperpod_environments, planned, projects
 
 from config.catalogue import instance_types
 from config.cluster import InstanceGroup
+from config.hyperpod import HyperPodCluster
 from governance.allocatable import allocatable
 from governance.amounts import AmountError
-from governance.nodes import node, node_name, nodes
+from governance.names import GROUP_LABEL
+from governance.nodes import ZONE_LABEL, node, node_name, nodes
 from governance.quotas import node_resources
 from governance.units import CPU, GPU, MEMORY
 
@@ -209,3 +212,15 @@ def test_nodes_of_a_hyperpod_cluster_stand_in_its_zones() -> None:
         "h100-001": "us-west-2b",
     }
     assert [(taint.key, taint.effect) for taint in found[0].taints] == [("a", "NoSchedule")]
+
+
+@given(st.booleans().flatmap(lambda managed: hyperpod_environments(managed=managed)))
+def test_every_node_of_a_hyperpod_cluster_stands_in_a_zone_of_its_network(made: dict[str, Any]) -> None:
+    found = planned(ProjectData(made, {})).clusters["main"]
+    declared = found.declared
+    assert isinstance(declared, HyperPodCluster)
+    made_nodes = nodes(found)
+    assert len(made_nodes) == sum(group.count for group in declared.instance_groups.values())
+    for one in made_nodes:
+        pinned = declared.instance_groups[one.labels[GROUP_LABEL]].availability_zone
+        assert one.labels[ZONE_LABEL] in ((pinned,) if pinned else declared.network.zones)
