@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from governance.platform.iam import Conditions, Document, Statement, allow, document, parts
 from governance.platform.model import PlatformPlan
+from governance.platform.names import IAM_ROLE, bounded
 from governance.platform.plan import CLUSTER_TAG, ENVIRONMENT_TAG
 from governance.platform.policies import EKS_POLICY, INSTANCE_POLICY, managed_policy
 
@@ -131,19 +132,20 @@ def _roles(plan: PlatformPlan) -> Iterator[Statement]:
         return plan.arn("iam", f"role/{name}", region="")
 
     names, existing = plan.names, plan.declared.hyperpod.execution_role
-    own = [role(f"{names.prefix}-*"), *(role(name) for name in (names.eks_role, names.execution_role, names.karpenter_role))]
+    flow_logs = bounded(f"{names.prefix}-{plan.declared.region}-flow-logs", IAM_ROLE)
+    own = [role(name) for name in (names.eks_role, names.execution_role, names.karpenter_role, flow_logs)]
     actions = _calls(
         "iam",
         "DeleteRole DeleteRolePolicy DetachRolePolicy GetRole GetRolePolicy ListAttachedRolePolicies ListInstanceProfilesForRole "
-        "ListRolePolicies TagRole UntagRole UpdateAssumeRolePolicy UpdateRole",
+        "ListRolePolicies TagRole UntagRole UpdateAssumeRolePolicy UpdateRole UpdateRoleDescription",
     )
     yield allow("Roles", actions, own)
     boundary = plan.declared.permissions_boundary
-    bounded = {"iam:PermissionsBoundary": boundary} if boundary else {}
+    limits = {"iam:PermissionsBoundary": boundary} if boundary else {}
     writes = ["iam:CreateRole", "iam:PutRolePolicy", *(["iam:PutRolePermissionsBoundary"] if boundary else [])]
-    yield allow("RoleContents", writes, own, {"ArnEquals": bounded} if boundary else None)
+    yield allow("RoleContents", writes, own, {"ArnEquals": limits} if boundary else None)
     policies = [managed_policy(plan, name) for name in (EKS_POLICY, INSTANCE_POLICY)]
-    yield allow("RoleAttachments", ["iam:AttachRolePolicy"], own, {"ArnEquals": {"iam:PolicyARN": policies, **bounded}})
+    yield allow("RoleAttachments", ["iam:AttachRolePolicy"], own, {"ArnEquals": {"iam:PolicyARN": policies, **limits}})
     services = ["eks.amazonaws.com", "hyperpod.sagemaker.amazonaws.com", "sagemaker.amazonaws.com", "vpc-flow-logs.amazonaws.com"]
     passed = {"StringEquals": {"iam:PassedToService": services}}
     yield allow("PassRoles", ["iam:PassRole"], [*own, *([existing] if existing else [])], passed)

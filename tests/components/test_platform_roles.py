@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,13 @@ import pytest
 from declarations import cluster, hyperpod
 from recording import Recording, Registered, record
 
+from components.platform.eks import EksCluster
+from components.platform.keys import Key
+from components.platform.network import Network
 from components.platform.roles import ExecutionRole, KarpenterRole
 from components.platform.storage import LifecycleBucket
 from config.findings import ConfigError
+from governance.platform.deployer import deployer_policy
 from governance.platform.iam import Document
 from governance.platform.model import PlatformPlan
 
@@ -168,6 +173,42 @@ def test_other_partitions_have_arns_of_their_own(region: str, tmp_path: Path) ->
         assert "arn:aws:" not in json.dumps(registered.inputs).replace(KEY, ""), registered.name
 
 
+def test_the_deployer_may_make_everything_that_has_a_name(tmp_path: Path) -> None:
+    """Roles, log groups, the alias and the bucket are named in its policy, and named in the same way."""
+    plan = plan_of()
+
+    def program() -> None:
+        opts = pulumi.ResourceOptions(providers=[aws.Provider("account", region="us-west-2")])
+        key = Key("main/key", plan, opts)
+        network = Network("main/network", plan, key.arn, opts)
+        EksCluster("main/eks", plan, network, key.arn, opts)
+        LifecycleBucket("main/lifecycle", plan, key.arn, scripts_in(tmp_path), opts)
+        nowhere = pulumi.Output.from_input("x")
+        ExecutionRole("main/execution-role", plan, nowhere, [], [], nowhere, nowhere, key.arn, opts)
+        KarpenterRole("main/karpenter-role", plan, key.arn, opts)
+
+    found = record(program)
+    iam = f"arn:aws:iam::{ACCOUNT}:role/"
+    needed = {("iam:CreateRole", f"{iam}{role.inputs['name']}") for role in found.of("Role")}
+    needed |= {("iam:PassRole", f"{iam}{role.inputs['name']}") for role in found.of("Role")}
+    logs = f"arn:aws:logs:us-west-2:{ACCOUNT}:log-group:"
+    needed |= {("logs:CreateLogGroup", f"{logs}{group.inputs['name']}") for group in found.of("LogGroup")}
+    aliases = {f"arn:aws:kms:us-west-2:{ACCOUNT}:{alias.inputs['name']}" for alias in found.of("Alias")}
+    needed |= {("kms:CreateAlias", alias) for alias in aliases}
+    needed |= {("s3:CreateBucket", f"arn:aws:s3:::{bucket.inputs['bucket']}") for bucket in found.of("Bucket")}
+    needed |= {("eks:DeleteCluster", f"arn:aws:eks:us-west-2:{ACCOUNT}:cluster/{plan.names.eks}")}
+    assert len(needed) >= 12
+    allowed = [
+        (action, resource)
+        for statement in deployer_policy(plan)["Statement"]
+        for action in statement["Action"]
+        for resource in statement["Resource"]
+        if resource != "*"
+    ]
+    missing = {one for one in needed if not any(one[0] == action and fnmatch(one[1], arn) for action, arn in allowed)}
+    assert missing == set()
+
+
 # The bucket --------------------------------------------------------------------------------------------------------------------
 
 
@@ -228,9 +269,9 @@ def test_every_file_is_uploaded_once_the_bucket_is_closed(made: Recording) -> No
 def test_a_changed_script_updates_its_object_and_nothing_else(tmp_path: Path) -> None:
     before = run(plan_of(), scripts_in(tmp_path, **{"lib.sh": "one"}))
     after = run(plan_of(), scripts_in(tmp_path, **{"lib.sh": "two"}))
-    changed = {new.name for old, new in zip(before.registered, after.registered, strict=True) if old.inputs != new.inputs}
-    assert changed == {"main/lifecycle/file/lib.sh"}
-    assert [old.urn for old in before.registered] == [new.urn for new in after.registered]
+    old, new = ({registered.urn: registered.inputs for registered in found.registered} for found in (before, after))
+    assert set(old) == set(new)
+    assert before.names(urn for urn in old if old[urn] != new[urn]) == {"main/lifecycle/file/lib.sh"}
     assert resolved(before.outputs["uri"]) == resolved(after.outputs["uri"]) == f"s3://{BUCKET}/lifecycle"
 
 
