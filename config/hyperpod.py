@@ -24,7 +24,7 @@ TASK_GOVERNANCE_VERSION = "v1.6.0-eksbuild.1"
 
 
 def _cluster_name(value: str) -> str:
-    if not _NAME.match(value):
+    if len(value) > 63 or not _NAME.match(value):
         words = f"has {len(value)} characters; at most 63" if len(value) > 63 else "is not of letters, digits and hyphens alone"
         raise problem("cluster_name", f"{quoted(value)} {words}", "1-63 letters, digits and hyphens; none at the ends")
     return value

@@ -330,7 +330,7 @@ def hyperpod_settings() -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries(
         {},
         optional={
-            "name": st.from_regex(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,20}", fullmatch=True),
+            "name": st.from_regex(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,20}", fullmatch=True).filter(lambda name: len(name) <= 63),
             "node_recovery": st.sampled_from(["automatic", "none"]),
             "continuous_provisioning": st.booleans(),
             "tiered_storage": st.fixed_dictionaries({}, optional={"memory_percent": st.integers(0, 100)}),
