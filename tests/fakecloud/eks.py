@@ -1,5 +1,5 @@
 # ruff: noqa: N802 - method names are the protocol's
-"""The package ``eks``: the remote component Cluster, put together as the real one puts it together, names of children included."""
+"""The package ``eks``: the remote component Cluster, made of what the real one is made of, names of children included."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ class Builder:
 
     def _finish(self, cluster: Child, group: Child | None, role: Any, provider: Child, oidc: Child | None) -> dict[str, Any]:
         access = cluster.get("vpcConfig")
-        own = access.get("clusterSecurityGroupId", "") if isinstance(access, dict) else access
+        own = access.get("clusterSecurityGroupId", UNKNOWN) if isinstance(access, dict) else access
         kubeconfig = self._kubeconfig(cluster, as_text=False)
         core = {
             "cluster": cluster.reference,
