@@ -13,7 +13,7 @@ from components.platform.eks import EksCluster
 from components.platform.handover import Built
 from components.platform.keys import Key
 from components.platform.network import Network
-from components.platform.providers import cloud_providers
+from components.platform.providers import cloud_providers, eks_provider
 from components.platform.roles import ExecutionRole, KarpenterRole
 from components.platform.security import ControlPlaneRules, NodeSecurity
 from components.platform.storage import LifecycleBucket
@@ -26,7 +26,7 @@ def declare_platform(cluster: ClusterPlan, plan: PlatformPlan, root: Path) -> Bu
     """Key, network, EKS, roles, dependency chart, HyperPod, add-ons: rows 1-9 of AWS's order, in this order."""
     aws, aws_native = cloud_providers(plan)
     # `providers`, not `provider`: only the former reaches children of every package.
-    opts = pulumi.ResourceOptions(providers=[aws, aws_native])
+    opts = pulumi.ResourceOptions(providers=[aws, aws_native, eks_provider(plan)])
 
     def named(part: str) -> str:
         return f"{cluster.name}{SEPARATOR}{part}"

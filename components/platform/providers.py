@@ -3,6 +3,7 @@
 import pulumi
 import pulumi_aws as aws
 import pulumi_aws_native as aws_native
+import pulumi_eks as eks
 
 from governance.platform.model import PlatformPlan
 
@@ -14,3 +15,8 @@ def cloud_providers(plan: PlatformPlan) -> tuple[pulumi.ProviderResource, pulumi
         aws.Provider(plan.cluster, region=plan.declared.region, allowed_account_ids=account),
         aws_native.Provider(plan.cluster, region=plan.declared.region, allowed_account_ids=account),
     )
+
+
+def eks_provider(plan: PlatformPlan) -> pulumi.ProviderResource:
+    """The provider of pulumi-eks's component, which itself works through the account's. Default providers are switched off."""
+    return eks.Provider(plan.cluster)
