@@ -163,8 +163,7 @@ class Aws:
             before = (thing.inputs, thing.properties, thing.links)
             thing.links = resolve(world, kind, values)
             state = self._state(asked, kind, id_, values)
-            stable = {key: value for key, value in thing.properties.items() if key not in values and key not in thing.inputs}
-            thing.inputs, thing.properties = values, _keep(stable, state)
+            thing.properties, thing.inputs = _keep(thing, state), values
             try:
                 kind.on_update(Hook(world, asked.place, thing, plain(olds)))
             except AwsError:
@@ -195,7 +194,8 @@ class Aws:
             if thing is None:
                 return
             for one, error in world.referrers(thing):
-                if error and one is not thing and not (one.noun == "security group" and one.foreign):
+                own_rule = one.noun == "security group rule" and one.inputs.get("securityGroupId") == id_
+                if error and one is not thing and not own_rule:
                     raise AwsError(error, f"{thing.noun} {id_!r} has a dependent object: {one.noun} {one.id!r}")
             kind.on_delete(Hook(world, asked.place, thing))
             world.forget(thing)
@@ -235,12 +235,11 @@ def _made_up(name: str, hint: Any, id_: str) -> Any:
     return {bool: False, int: 0, float: 0.0}.get(shape.type, "")
 
 
-def _keep(stable: Inputs, state: Inputs) -> Inputs:
-    """The new state, with what the service had decided before (as a cluster's security group) still in it."""
+def _keep(thing: Thing, state: Inputs) -> Inputs:
+    """The new state, with what the service had added to nested objects (as a cluster's security group) still in them."""
     found = dict(state)
-    for key, value in stable.items():
-        found[key] = value
-    for key, value in state.items():
-        if key in stable and isinstance(value, dict) and isinstance(stable[key], dict):
-            found[key] = {**stable[key], **value}
+    for key, value in thing.properties.items():
+        if isinstance(value, dict) and isinstance(state.get(key), dict) and key in thing.inputs:
+            added = {name: item for name, item in value.items() if name not in thing.inputs[key] and name not in state[key]}
+            found[key] = {**state[key], **added}
     return found

@@ -51,8 +51,9 @@ class Call:
 class Fault:
     """A fault that strikes the ``nth`` to ``nth + times - 1``-th matching call that has no preview flag.
 
-    ``op``, ``type`` and ``name`` are shell patterns; without ``op``, mutating calls match. ``after`` lets the call take effect at
-    the service first, so that only its answer is lost. A hanging call ends when the engine cancels it or is gone, or by `release`.
+    ``op``, ``type`` and ``name`` are shell patterns; without ``op``, mutating calls match. ``after`` lets the call take effect
+    at the service first, so that only its answer is lost. A hanging call ends when the engine cancels it or is gone, or by
+    `release`.
     """
 
     kind: Literal["fail", "throttle", "hang"]

@@ -1,3 +1,4 @@
+# ruff: noqa: A002 - what is matched or declared has a type and an id
 """The fake cloud: providers on loopback ports around one world that outlives engine runs."""
 
 from __future__ import annotations
@@ -36,10 +37,11 @@ ADDON_VERSIONS: Final = {
 class FakeCloud:
     """An AWS account as far as Pulumi's providers ``aws``, ``aws-native``, ``eks`` and ``kubernetes`` show it.
 
-    A context manager: entering starts the providers, leaving stops them; what exists and what was called stays. ``kubeconfig`` (path
-    or content) is the cluster that every EKS cluster hands out. ``dependency_chart`` is a shell pattern for the Helm release (its
-    name, or the last part of its chart) without which a HyperPod cluster is refused; empty for none. ``on_compute_quota`` stands for
-    what the task governance add-on does in the cluster: by default, with a kubeconfig, the team's namespace.
+    A context manager: entering starts the providers, leaving stops them; what exists and what was called stays. ``kubeconfig``
+    (path or content) is the cluster that every EKS cluster hands out. ``dependency_chart`` is a shell pattern, in lower case, for
+    the Helm release (its name, or the last part of its chart) without which a HyperPod cluster is refused; empty for none.
+    ``on_compute_quota`` stands for what the task governance add-on does in the cluster: by default, with a kubeconfig, the
+    team's namespace. ``zones`` is the number of availability zones of a region, at most six.
     """
 
     def __init__(
@@ -152,13 +154,26 @@ class FakeCloud:
         """Begin the record anew; what exists stays."""
         self.recorder.calls.clear()
 
+    def check(self, token: str, inputs: dict[str, Any]) -> list[str]:
+        """What the providers' Check has against a resource's inputs, without an engine: ``path: reason`` of each failure."""
+        from fakecloud.aws import Aws
+        from fakecloud.native import Native
+        from fakecloud.provider import Asked, Instance
+
+        backend = Native(self) if token.startswith("aws-native:") else Aws(self)
+        asked = Asked(Instance(self.place), token, f"urn:pulumi:check::check::{token}::check", "check")
+        return [f"{path}: {reason}" for path, reason in backend.check(asked, inputs, {}, b"")[1]]
+
     # -- what exists -----------------------------------------------------------------------------------------------------
 
     def existing(self, noun: str, id: str, **properties: Any) -> Thing:
-        """Declare something that was there before, by its noun (``vpc``, ``subnet``, ``security group``, ``security group rule``,
-        ``role``, ``bucket``, ``key``, ``eks cluster``, ``helm release``, …) and identifier, with properties in the SDK's spelling
-        (``hyperpod cluster``: CloudFormation's). A name is the identifier; an ARN is made up unless given. ``status`` of a rule is
-        ``ingress`` or ``egress``."""
+        """Declare something that was there before: its noun, its identifier, and properties in the SDK's spelling.
+
+        Nouns are those of the tables in ``types_*.py``: ``vpc``, ``subnet``, ``security group``, ``security group rule``
+        (``status`` is ``ingress`` or ``egress``), ``role``, ``bucket``, ``key``, ``eks cluster`` (``nodes`` is their number),
+        ``hyperpod cluster`` (CloudFormation's spelling), ``helm release`` and others. What has a name has it as identifier; an
+        ARN is made up unless given. Raises LookupError for a property that names what is not declared.
+        """
         from fakecloud.foreign import declare
 
         return declare(self, noun, id, properties)
@@ -197,8 +212,11 @@ class FakeCloud:
         self._create_failed.clear()
 
     def create_failed(self, name: str = "*") -> None:
-        """Let the next create of a matching ``aws-native`` resource (by logical name) end in the status CreateFailed: it exists, the
-        engine is told that its initialisation failed and keeps it, updates are refused and only deleting it helps."""
+        """Let the next create of a matching ``aws-native`` resource (by logical name) end in the status CreateFailed.
+
+        It exists; the engine is told that its initialisation failed and keeps it; updates of a quota are refused, and only
+        deleting it helps. That Cloud Control names the identifier with such a failure, so that the provider can keep it, is an assumption.
+        """
         with self._lock:
             self._create_failed.append(name)
 

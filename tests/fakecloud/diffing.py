@@ -14,7 +14,7 @@ from fakecloud.codec import plain
 
 @dataclass(frozen=True)
 class Change:
-    """``kinds`` tells of each changed path what became of it: add, delete or update; ``replaces`` are those that need a new one."""
+    """``kinds`` tells of each changed path what became of it (add, delete, update); ``replaces`` are those that replace."""
 
     kinds: dict[str, str]
     replaces: frozenset[str] = frozenset()

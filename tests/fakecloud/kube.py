@@ -1,5 +1,5 @@
 # ruff: noqa: N802 - method names are the protocol's
-"""The package ``kubernetes``: the offline provider, recorded; Helm releases are only written down, so that no registry is needed."""
+"""The package ``kubernetes``: the offline provider, recorded; Helm releases are only written down, so no registry is needed."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from fakecloud.calls import AwsError
 from fakecloud.codec import UNKNOWN, Secret, Unknown, plain
 from fakecloud.diffing import Change, changes, covers, unordered
 from fakecloud.kinds import CREATED, Hook, Inputs, Kind, refuse_duplicate, resolve
-from fakecloud.provider import Asked, CreateFailed, Instance
+from fakecloud.provider import Asked, CreateFailedError, Instance
 from fakecloud.requests import check_request
 from fakecloud.schema import deref
 from fakecloud.types_native import NATIVE
@@ -134,7 +134,9 @@ class Native:
                 thing.status = state["Status"] = "CreateFailed"
         if failing:
             message = f"operation CREATE failed with 'GeneralServiceException': {id_} is in the status CreateFailed"
-            raise CreateFailed("GeneralServiceException", message, id_, {**self._told(asked, thing, inputs), "__inputs": inputs})
+            raise CreateFailedError(
+                "GeneralServiceException", message, id_, {**self._told(asked, thing, inputs), "__inputs": inputs}
+            )
         self._cloud.changed(kind.noun, "create", thing)
         return id_, self._told(asked, thing, inputs)
 

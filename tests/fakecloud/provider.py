@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _KEPT: Final = 512
 
 
-class CreateFailed(AwsError):
+class CreateFailedError(AwsError):
     """Create failed, but the thing exists under ``id``; the engine keeps it and is told that its initialisation failed."""
 
     def __init__(self, code: str, message: str, id_: str, state: dict[str, Any]) -> None:
@@ -238,7 +238,7 @@ class _Answering:
         return None
 
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, CreateFailed):
+        if isinstance(error, CreateFailedError):
             abort_with_state(self._context, f"{self._prefix}{error}", error.id, error.state)
         if isinstance(error, AwsError):
             self._context.abort(grpc.StatusCode.UNKNOWN, f"{self._prefix}{error}")

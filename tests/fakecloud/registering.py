@@ -15,6 +15,11 @@ from fakecloud.codec import UNKNOWN, Reference, decode, encode, plain
 _LIMITS: Final = [("grpc.max_receive_message_length", 1 << 29), ("grpc.max_send_message_length", 1 << 29)]
 
 
+def _version(package: str) -> str:
+    """The version of a package's provider that goes with the installed SDK."""
+    return version(f"pulumi-{package}") if package in ("aws", "kubernetes") else ""
+
+
 @dataclass(frozen=True)
 class Child:
     """A registered resource; in a preview its ``id`` and outputs may be unknown."""
@@ -29,8 +34,7 @@ class Child:
 
     @property
     def reference(self) -> Reference:
-        package = self.urn.split("::")[2].rpartition("$")[2].partition(":")[0]
-        return Reference(self.urn, self.id, version("pulumi-aws") if package == "aws" else "")
+        return Reference(self.urn, self.id, _version(self.urn.split("::")[2].rpartition("$")[2].partition(":")[0]))
 
 
 class Registrar:
@@ -104,6 +108,7 @@ class Registrar:
             name=name,
             parent=parent or self.component,
             custom=True,
+            version=_version(type_.rpartition(":")[2] if type_.startswith("pulumi:providers:") else package),
             object=encode(properties),
             dependencies=sorted({*(needs or []), *(one.urn for one in after or [])}),
             provider=through or request.providers.get(package, ""),

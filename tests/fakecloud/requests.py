@@ -78,14 +78,7 @@ def _check(value: Any, shape: Any, path: str) -> Iterator[tuple[str, str]]:
         return
     yield from ((path, reason) for reason in _limits(value, shape))
     if shape.type_name == "structure":
-        for name in shape.required_members:
-            if name not in value:
-                yield _join(path, name), "missing required member"
-        for name, item in value.items():
-            if name not in shape.members:
-                yield _join(path, name), "unknown member"
-            else:
-                yield from _check(item, shape.members[name], _join(path, name))
+        yield from _check_members(value, shape, path)
     elif shape.type_name == "list":
         for number, item in enumerate(value):
             yield from _check(item, shape.member, f"{path}[{number}]")
@@ -93,6 +86,17 @@ def _check(value: Any, shape: Any, path: str) -> Iterator[tuple[str, str]]:
         for key, item in value.items():
             yield from _check(key, shape.key, _join(path, key))
             yield from _check(item, shape.value, _join(path, key))
+
+
+def _check_members(value: Any, shape: Any, path: str) -> Iterator[tuple[str, str]]:
+    for name in shape.required_members:
+        if name not in value:
+            yield _join(path, name), "missing required member"
+    for name, item in value.items():
+        if name not in shape.members:
+            yield _join(path, name), "unknown member"
+        else:
+            yield from _check(item, shape.members[name], _join(path, name))
 
 
 def _join(path: str, name: str) -> str:

@@ -121,20 +121,22 @@ def check(value: Any, shape: Shape, path: str = "") -> Iterator[tuple[str, str]]
         yield from check(value, shape.item[0 if isinstance(value, dict) else 1], path)
     elif shape.kind == "object":
         yield from _check_object(value, shape, path)
-    elif shape.kind == "map":
-        if not isinstance(value, dict):
-            yield path, f"a map is expected, not {value!r}"
-            return
-        for key, item in value.items():
-            yield from check(item, shape_of(shape.item), f"{path}.{key}")
-    elif shape.kind == "list":
-        if not isinstance(value, list):
-            yield path, f"a list is expected, not {value!r}"
-            return
-        for number, item in enumerate(value):
-            yield from check(item, shape_of(shape.item), f"{path}[{number}]")
+    elif shape.kind in ("map", "list"):
+        yield from _check_items(value, shape, path)
     elif shape.type is not None and not _fits(value, shape.type):
         yield path, f"{value!r} is not of type {shape.type.__name__}"
+
+
+def _check_items(value: Any, shape: Shape, path: str) -> Iterator[tuple[str, str]]:
+    wanted: Any = dict if shape.kind == "map" else list
+    if not isinstance(value, wanted):
+        yield path, f"a {shape.kind} is expected, not {value!r}"
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from check(item, shape_of(shape.item), f"{path}.{key}")
+    else:
+        for number, item in enumerate(value):
+            yield from check(item, shape_of(shape.item), f"{path}[{number}]")
 
 
 def _check_object(value: Any, shape: Shape, path: str) -> Iterator[tuple[str, str]]:

@@ -284,7 +284,7 @@ BASE: Final[dict[str, Kind]] = {
     ),
 }
 for _token in list(BASE):
-    if _token.startswith("aws:s3/") and _token not in ("aws:s3/bucketObjectv2:BucketObjectv2",):
+    if _token.startswith("aws:s3/") and _token != "aws:s3/bucketObjectv2:BucketObjectv2":
         _module, _, _name = _token.rpartition(":")
         BASE[f"{_module}V2:{_name}V2"] = BASE[_token]
 BASE["aws:s3/bucketObject:BucketObject"] = BASE["aws:s3/bucketObjectv2:BucketObjectv2"]

@@ -63,19 +63,23 @@ def hash_of(text: str) -> int:
     return int(hashlib.sha256(text.encode()).hexdigest()[:32], 16)
 
 
+_ENUMERATED: Final = {
+    "enabledClusterLogTypes": "LogType",
+    "accessConfig.authenticationMode": "AuthenticationMode",
+    "upgradePolicy.supportType": "SupportType",
+    "kubernetesNetworkConfig.ipFamily": "IpFamily",
+}
+"""Shapes of botocore's model by input."""
+
+
 def _cluster_check(inputs: Inputs) -> Findings:
     for name in flat(inputs, "name"):
         if not re.fullmatch(r"[0-9A-Za-z][A-Za-z0-9_-]{0,99}", name):
             yield "name", f"InvalidParameterException: {name!r} is no name of a cluster"
-    for kind in flat(inputs, "enabledClusterLogTypes"):
-        if kind not in enumeration("eks", "LogType"):
-            yield "enabledClusterLogTypes", f"{kind!r} is not a type of control plane log"
-    for mode in flat(inputs, "accessConfig.authenticationMode"):
-        if mode not in enumeration("eks", "AuthenticationMode"):
-            yield "accessConfig.authenticationMode", f"{mode!r} is not an authentication mode"
-    for support in flat(inputs, "upgradePolicy.supportType"):
-        if support not in enumeration("eks", "SupportType"):
-            yield "upgradePolicy.supportType", f"{support!r} is not a type of support"
+    for path, shape in _ENUMERATED.items():
+        for value in flat(inputs, path):
+            if value not in enumeration("eks", shape):
+                yield path, f"{value!r} is not one of {', '.join(sorted(enumeration('eks', shape)))}"
     for version in flat(inputs, "version"):
         if not re.fullmatch(r"1\.\d{2}", version):
             yield "version", f"InvalidParameterException: unsupported Kubernetes version {version!r}"

@@ -68,7 +68,7 @@ def _cluster_ready(hook: Hook) -> None:
         if missing:
             raise AwsError(
                 "HealthCheckFailed",
-                f"EFA health checks did not run successfully: {group.id} has no self-referencing {' and '.join(sorted(missing))} rule",
+                f"EFA health checks did not run successfully: {group.id} has no self-referencing {min(missing)} rule",
             )
     for uri in [uri for groups in _GROUPS for uri in flat(hook.inputs, f"{groups}.LifeCycleConfig.SourceS3Uri")]:
         bucket = hook.world.by("bucket", urlsplit(uri).netloc)
