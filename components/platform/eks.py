@@ -110,15 +110,17 @@ class EksCluster(PlatformComponent, module="platform"):
         self.security_group_id = checked.apply(lambda cluster: cluster.vpc_config.cluster_security_group_id)
 
     def _admin(self, plan: PlatformPlan, role: str) -> list[pulumi.Resource]:
+        # Not the ARN itself: its `::` parts a URN.
+        account, _, path = role.removeprefix(f"arn:{plan.partition}:iam::").partition(":role/")
         entry = aws.eks.AccessEntry(
-            self.child_name(f"admin/{role}"),
+            self.child_name(f"admin/{account}/{path}"),
             cluster_name=self.cluster_name,
             principal_arn=role,
             tags=dict(plan.tags),
             opts=self.child_options(delete_before_replace=True),
         )
         policy = aws.eks.AccessPolicyAssociation(
-            self.child_name(f"admin-policy/{role}"),
+            self.child_name(f"admin-policy/{account}/{path}"),
             cluster_name=self.cluster_name,
             principal_arn=entry.principal_arn,
             policy_arn=policies.access_policy(plan, policies.EKS_ADMIN_POLICY),

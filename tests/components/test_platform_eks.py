@@ -25,7 +25,6 @@ KUBECONFIG = '{"kind": "Config", "server": "https://the-server"}'
 NEW = f"eks: {{admins: ['{ADMIN}']}}"
 EXISTING = "{vpc: vpc-0123456789abcdef0, subnets: {us-west-2a: subnet-0123456789abcdef0}}"
 THEIRS = f"eks: {{existing: theirs, admins: ['{ADMIN}']}}"
-SECRET_KEY = "4dabf18193072939515e22adb298388d"
 
 
 def plan_of(settings: str = NEW, **options: str) -> PlatformPlan:
@@ -217,6 +216,7 @@ def test_everything_is_made_with_the_accounts_provider(made: Recording) -> None:
 
 def test_admins_enter_by_access_entries(made: Recording) -> None:
     (entry,), (policy,) = made.of("AccessEntry"), made.of("AccessPolicyAssociation")
+    assert entry.name == f"main/eks/admin/{ACCOUNT}/platform-admin"
     assert entry.inputs["principalArn"] == ADMIN
     assert entry.inputs["clusterName"] == "dev-main"
     assert "kubernetesGroups" not in entry.inputs
@@ -226,6 +226,10 @@ def test_admins_enter_by_access_entries(made: Recording) -> None:
     assert "main/eks/cluster" in made.needs(entry.name)
     ready = made.names(resolved(made.outputs["ready"])[0])
     assert ready == {"main/eks/cluster", entry.name, policy.name}
+
+
+def test_no_name_holds_what_parts_a_urn(made: Recording) -> None:
+    assert [registered.name for registered in made.registered if "::" in registered.name] == []
 
 
 def test_without_admins_there_are_no_entries() -> None:
