@@ -38,12 +38,9 @@ class _Entry:
 def fetch(folder: Path, repository: str, commit: str) -> None:
     """Make `folder` a bare repository with just this commit, and verify it. Raises ChartSourceError."""
     shown = _without_credentials(repository)
-    _git(folder, "init", "--bare", "--quiet", "--template=")
     try:
+        _git(folder, "init", "--bare", "--quiet", "--template=")
         _git(folder, "fetch", "--quiet", "--no-tags", "--depth=1", "--", repository, commit)
-    except subprocess.TimeoutExpired:
-        message = f"git could not fetch the chart from {shown} in {FETCH_SECONDS} seconds"
-        raise ChartSourceError(message, f"check the network and git's proxy settings, {_ELSEWHERE}") from None
     except subprocess.CalledProcessError as error:
         message = f"git can't fetch commit {commit[:12]} from {shown}: {_reason(error.stderr)}"
         raise ChartSourceError(message, f"check the network, git's proxy settings and `commit`, {_ELSEWHERE}") from None
@@ -116,7 +113,10 @@ def _blobs(repository: Path, ids: Sequence[str]) -> dict[str, bytes]:
 
 
 def _git(folder: Path, *arguments: str, input: bytes = b"") -> bytes:  # noqa: A002 - as subprocess names it
-    """Output of a git command. It asks nothing: there is nobody to answer. Raises ChartSourceError where there is no git."""
+    """Output of a git command. It asks nothing: there is nobody to answer.
+
+    Raises ChartSourceError where there is no git or it doesn't end, CalledProcessError where it fails.
+    """
     environment = {name: value for name, value in os.environ.items() if name not in _SURROUNDINGS}
     environment |= {"GIT_TERMINAL_PROMPT": "0", "GIT_ASKPASS": "", "SSH_ASKPASS": "", "LC_ALL": "C"}
     environment.setdefault("GIT_SSH_COMMAND", "ssh -o BatchMode=yes")
@@ -128,6 +128,9 @@ def _git(folder: Path, *arguments: str, input: bytes = b"") -> bytes:  # noqa: A
     except FileNotFoundError:
         message = "git is not installed, and HyperPod's dependency chart comes out of a git repository"
         raise ChartSourceError(message, f"install git, {_ELSEWHERE}") from None
+    except subprocess.TimeoutExpired:
+        message = f"git took longer than {FETCH_SECONDS} seconds over HyperPod's dependency chart (`git {arguments[0]}`)"
+        raise ChartSourceError(message, f"check the network and git's proxy settings, {_ELSEWHERE}") from None
     return done.stdout
 
 
