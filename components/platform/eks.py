@@ -111,7 +111,8 @@ class EksCluster(PlatformComponent, module="platform"):
 
     def _admin(self, plan: PlatformPlan, role: str) -> list[pulumi.Resource]:
         # Not the ARN itself: its `::` parts a URN.
-        account, _, path = role.removeprefix(f"arn:{plan.partition}:iam::").partition(":role/")
+        account, resource = role.split(":")[4:]
+        path = resource.removeprefix("role/")
         entry = aws.eks.AccessEntry(
             self.child_name(f"admin/{account}/{path}"),
             cluster_name=self.cluster_name,
