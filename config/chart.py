@@ -30,7 +30,7 @@ class ChartSource(Model):
     path: Annotated[str, Field(min_length=1)] | None = None
     """Local folder or archive, from the project's folder."""
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
-    """Digest of the chart's files; checked for a repository and a path. Where it differs, the message tells the one that was found."""
+    """Digest of the chart's files; checked for a repository and a path. A refusal tells the one that was found."""
     values: dict[str, object] = Field(default_factory=dict)
     """Further values for the chart, merged over ours."""
 
