@@ -1,5 +1,6 @@
 """The EKS cluster: made with secure settings, or an existing one."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pulumi
@@ -35,21 +36,30 @@ class EksCluster(PlatformComponent, module="platform"):
     """There once the cluster is, and its admins may enter."""
 
     def __init__(
-        self, name: str, plan: PlatformPlan, network: "Network", key_arn: pulumi.Input[str], opts: pulumi.ResourceOptions
+        self,
+        name: str,
+        plan: PlatformPlan,
+        network: "Network",
+        key_arn: pulumi.Input[str],
+        after: Sequence[pulumi.Resource],
+        opts: pulumi.ResourceOptions,
     ) -> None:
+        """`after` is there before a new cluster and goes after it: rules of security groups."""
         declared = plan.declared.eks
         shown = {"cluster": plan.cluster, "name": plan.names.eks, "version": None if declared.existing else declared.version}
         super().__init__(name, shown, opts)
         self.ready = []
         if declared.existing is None:
-            self._make(plan, network, key_arn)
+            self._make(plan, network, key_arn, after)
         else:
             self._find(plan, network)
         for role in declared.admins:
             self.ready += self._admin(plan, role)
         self.finish({"clusterName": self.cluster_name, "arn": self.arn})
 
-    def _make(self, plan: PlatformPlan, network: "Network", key_arn: pulumi.Input[str]) -> None:
+    def _make(
+        self, plan: PlatformPlan, network: "Network", key_arn: pulumi.Input[str], after: Sequence[pulumi.Resource]
+    ) -> None:
         declared = plan.declared.eks
         role = EksRole(self.child_name("role"), plan, self.child_options())
         logs = aws.cloudwatch.LogGroup(
@@ -90,8 +100,8 @@ class EksCluster(PlatformComponent, module="platform"):
             opts=self.child_options(
                 protect=plan.protected,
                 # Without the role's policy the cluster can't be made nor taken down. A log group that EKS finds missing it
-                # makes itself, unencrypted and for ever.
-                depends_on=[*role.ready, logs],
+                # makes itself, unencrypted and for ever. Routes and rules outlive the cluster, whose interfaces use them.
+                depends_on=[*role.ready, logs, *network.ready, *after],
             ),
         )
         # Known before the cluster is there, so that a preview shows it; but whoever uses it waits for the cluster.
@@ -133,7 +143,7 @@ class EksCluster(PlatformComponent, module="platform"):
 
 def _fit(cluster: aws.eks.GetClusterResult, vpc: str) -> aws.eks.GetClusterResult:
     """The cluster, as it was found. Raises RunError where it can't carry HyperPod."""
-    modes = [config.authentication_mode for config in cluster.access_configs]
+    modes = [config.authentication_mode for config in cluster.access_configs or ()]
     message = existing_problem(cluster.name, modes[0] if modes else "CONFIG_MAP", cluster.vpc_config.vpc_id, vpc)
     if message is not None:
         raise pulumi.RunError(message)

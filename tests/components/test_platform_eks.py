@@ -61,7 +61,7 @@ def run(plan: PlatformPlan, *, preview: bool = False) -> Recording:
     def program() -> None:
         opts = pulumi.ResourceOptions(providers=[aws.Provider("account", region="us-west-2")])
         network: Any = SimpleNamespace(vpc_id="vpc-0123456789abcdef0", control_plane_subnets=["subnet-a", "subnet-b"])
-        eks = EksCluster("main/eks", plan, network, KEY, opts)
+        eks = EksCluster("main/eks", plan, network, KEY, [], opts)
         NetworkAddons("main/addons", plan, eks, opts)
         nodes = aws.sns.Topic("nodes", opts=pulumi.ResourceOptions(provider=opts.providers[0]))
         NodeAddons("main/node-addons", plan, eks, [nodes], opts)

@@ -102,7 +102,7 @@ class Aws:
     def planned(self, asked: Asked, inputs: Inputs, state: Inputs) -> Inputs:
         kind = kind_of(asked.token)
         if state:
-            return {**state, **inputs, **self._tags(asked, inputs)}
+            return {**_merged(state, inputs), **self._tags(asked, inputs)}
         outputs = set(sdk.output_names(asked.token)) - set(inputs)
         known = {key: value for key, value in kind.defaults.items() if key in outputs}
         return {**dict.fromkeys(outputs, UNKNOWN), **known, **inputs, **self._tags(asked, inputs)}
@@ -126,7 +126,7 @@ class Aws:
             except AwsError:
                 world.forget(thing)
                 raise
-        return id_, {**thing.properties, **inputs}
+        return id_, _merged(thing.properties, inputs)
 
     def _new_id(self, asked: Asked, kind: Kind, values: Inputs) -> str:
         found = kind.id(asked.place, values) if kind.id else f"{kind.prefix}-{self._cloud.world.new_hex()}"
@@ -169,7 +169,7 @@ class Aws:
             except AwsError:
                 thing.inputs, thing.properties, thing.links = before
                 raise
-        return {**thing.properties, **news}
+        return _merged(thing.properties, news)
 
     def _existing(self, kind: Kind, id_: str) -> Thing:
         thing = self._cloud.world.get(kind.noun, id_)
@@ -185,7 +185,7 @@ class Aws:
         given = set(sdk.inputs(asked.token).fields or {})
         found = thing.inputs or {key: value for key, value in thing.properties.items() if key in given}
         kept = {**found, **({"__defaults": inputs["__defaults"]} if "__defaults" in inputs else {})}
-        return kept, {**thing.properties, **found}
+        return kept, _merged(thing.properties, found)
 
     def delete(self, asked: Asked, id_: str) -> None:
         kind, world = kind_of(asked.token), self._cloud.world
@@ -233,6 +233,15 @@ def _made_up(name: str, hint: Any, id_: str) -> Any:
     if shape.type is str:
         return CREATED if name.endswith(("At", "Date", "Time")) else f"{id_}-{name}" if name.endswith("Id") else ""
     return {bool: False, int: 0, float: 0.0}.get(shape.type, "")
+
+
+def _merged(state: Inputs, inputs: Inputs) -> Inputs:
+    """The state with the inputs in it as they were given, secrets wrapped, and what the service added to nested objects."""
+    found = dict(state)
+    for key, value in inputs.items():
+        both = key != "tags" and isinstance(value, dict) and isinstance(state.get(key), dict)
+        found[key] = _merged(state[key], value) if both else value
+    return found
 
 
 def _keep(thing: Thing, state: Inputs) -> Inputs:

@@ -10,7 +10,7 @@ from google.protobuf import struct_pb2  # type: ignore[import-untyped]
 from sandbox.provider import values
 from sandbox.provider.values import SIGNATURE, UNKNOWN, Secret, Unknown, has_unknown, plain
 
-__all__ = ["UNKNOWN", "Asset", "Reference", "Secret", "Unknown", "decode", "encode", "flat", "has_unknown", "plain"]
+__all__ = ["UNKNOWN", "Asset", "Reference", "Secret", "Unknown", "decode", "encode", "flat", "has_unknown", "overlay", "plain"]
 
 _ASSET: Final = "c44067f5952c0a294b673a41bacd8c17"
 _ARCHIVE: Final = "0def7320c3a5731c473e5ecbe6d01bc7"
@@ -105,3 +105,15 @@ def flat(value: Any, path: str) -> list[Any]:
         found = [item[part] for item in found if isinstance(item, dict) and item.get(part) is not None]
         found = [item for one in found for item in (one if isinstance(one, list) else [one])]
     return [item for item in found if not isinstance(item, Unknown)]
+
+
+def overlay(made: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """What the service made up, with what it was given in its place; maps are merged, so that a part made up stays."""
+    return {
+        **made,
+        **{key: overlay(made[key], value) if both_maps(made.get(key), value) else value for key, value in given.items()},
+    }
+
+
+def both_maps(one: Any, other: Any) -> bool:
+    return isinstance(one, dict) and isinstance(other, dict)

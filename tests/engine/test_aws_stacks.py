@@ -1,0 +1,262 @@
+"""The example stacks from nothing to nothing: a real engine and API server, and a fake AWS that checks every input."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from aws_support import ROWS, AwsProject, disorder, of_row
+from fakecloud import FakeCloud
+
+from live.connection import connect
+from sandbox.engine import Progress
+from sandbox.local import Sandbox
+
+pytestmark = pytest.mark.engine
+PLATFORM_TYPES = ("aws:ec2/", "aws:kms/", "aws:s3/", "aws:vpc/", "eks:index:", "aws:eks/cluster:", "aws-native:sagemaker:Cluster")
+
+
+def cloud_of(sandbox: Sandbox, account: str) -> FakeCloud:
+    return FakeCloud(str(sandbox.kubeconfig), account=account)
+
+
+@pytest.fixture(scope="module")
+def prod(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AwsProject]:
+    """Production from nothing, in one stack."""
+    with cloud_of(sandbox, "111122223333") as cloud:
+        project = AwsProject(tmp_path_factory.mktemp("prod"), cloud)
+        project.preview("prod")
+        assert not cloud.changes(), "a preview touches nothing"
+        project.up("prod")
+        yield project
+        if cloud.things("hyperpod cluster"):  # a test has failed half-way
+            with project.engine("prod") as engine:
+                engine.unprotect()
+
+
+def team_namespaces(sandbox: Sandbox) -> set[str]:
+    api = connect(str(sandbox.kubeconfig), "", "")
+    found = api.request("GET", "/api/v1/namespaces").body["items"]
+    return {item["metadata"]["name"] for item in found if item["metadata"]["name"].startswith("hyperpod-ns-")}
+
+
+# Production, in the order of its life -------------------------------------------------------------------------------------------
+
+
+def test_prod_is_built_in_the_order_that_aws_asks_for(prod: AwsProject) -> None:
+    empty = [row.name for row in ROWS if not of_row(prod.cloud, "create", row)]
+    assert empty == []
+    assert disorder(prod.cloud, "create") == []
+    assert prod.account("prod") == prod.cloud.account
+
+
+def test_nothing_is_public_and_no_secret_is_in_clear(prod: AwsProject, sandbox: Sandbox) -> None:
+    assert not [c for c in prod.cloud.find("create", "aws:ec2/subnet:Subnet") if c.inputs.get("mapPublicIpOnLaunch")]
+    (cluster,) = prod.cloud.find("create", "aws:eks/cluster:Cluster")
+    assert cluster.inputs["vpcConfig"]["endpointPublicAccess"] is False
+    with prod.engine("prod") as engine:
+        state = json.dumps(engine.state())
+    for line in sandbox.kubeconfig.read_text().splitlines():
+        key, _, value = line.strip().partition(": ")
+        if key in ("token", "client-key-data", "certificate-authority-data"):
+            assert value.strip('"') not in state, f"{key} is in the state in clear"
+    assert "BEGIN" not in state
+
+
+def test_teams_have_quota_namespace_and_access(prod: AwsProject, sandbox: Sandbox) -> None:
+    quotas = {c.inputs["computeQuotaTarget"]["teamName"] for c in prod.cloud.find("create", "aws-native:sagemaker:ComputeQuota")}
+    assert quotas
+    assert team_namespaces(sandbox) == {f"hyperpod-ns-{team}" for team in quotas}
+    api = connect(str(sandbox.kubeconfig), "", "")
+    for team in sorted(quotas):
+        path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/hyperpod-ns-{team}/rolebindings"
+        (binding,) = api.request("GET", path).body["items"]
+        assert f"hyperpod-ns-{team}-namespace-level-group" in [subject["name"] for subject in binding["subjects"]]
+
+
+def test_a_second_up_changes_nothing(prod: AwsProject) -> None:
+    prod.cloud.forget_calls()
+    changes = prod.up("prod").changes
+    assert (changes.total, bool(changes.same)) == (0, True)
+    assert prod.cloud.changes() == []
+
+
+def test_groups_in_another_order_are_no_change(prod: AwsProject) -> None:
+    file = prod.root / "environments/prod.yaml"
+    before = file.read_text()
+    start, end = before.index("      system: {instance_type"), before.index("      h100-a:")
+    l4 = before.index("    task_governance:")
+    moved = before[:start] + before[end:l4].rstrip() + "\n\n" + before[start:end].rstrip() + "\n\n" + before[l4:]
+    file.write_text(moved)
+    try:
+        assert prod.preview("prod").total == 0
+    finally:
+        file.write_text(before)
+
+
+def test_a_count_is_an_update_in_place(prod: AwsProject) -> None:
+    prod.edit(
+        "environments/prod.yaml",
+        "system: {instance_type: ml.m5.4xlarge, count: 3}",
+        "system: {instance_type: ml.m5.4xlarge, count: 4}",
+    )
+    prod.cloud.forget_calls()
+    changes = prod.up("prod").changes
+    assert (changes.update, changes.create, changes.delete, changes.replace) == (1, 0, 0, 0)
+    (call,) = prod.cloud.changes()
+    assert (call.op, call.type) == ("update", "aws-native:sagemaker:Cluster")
+    counts = {group["instanceGroupName"]: group["instanceCount"] for group in call.inputs["instanceGroups"]}
+    assert counts["system"] == 4
+
+
+def test_another_name_is_refused_and_nothing_is_touched(prod: AwsProject) -> None:
+    prod.edit("environments/prod.yaml", "      node_recovery: automatic", "      name: another\n      node_recovery: automatic")
+    prod.cloud.forget_calls()
+    for verb in ("preview", "up"):
+        assert "protect" in prod.refused("prod", verb)
+    assert prod.cloud.changes() == []
+    prod.edit("environments/prod.yaml", "      name: another\n", "")
+
+
+def test_an_unsafe_jump_of_the_add_on_is_refused_in_the_preview(prod: AwsProject) -> None:
+    """Down is as unsafe as 1.3 → 1.5: the Kueue inside can't read what the newer one has stored."""
+    prod.edit("environments/prod.yaml", "version: v1.6.0-eksbuild.1", "version: v1.3.1-eksbuild.1")
+    prod.cloud.forget_calls()
+    for verb in ("preview", "up"):
+        assert "v1.6.0-eksbuild.1" in prod.refused("prod", verb)
+    assert [c for c in prod.cloud.changes() if c.type == "aws:eks/addon:Addon"] == []
+    prod.edit("environments/prod.yaml", "version: v1.3.1-eksbuild.1", "version: v1.6.0-eksbuild.1")
+
+
+def test_destroy_is_refused_and_then_goes_in_reverse(prod: AwsProject, sandbox: Sandbox) -> None:
+    prod.cloud.forget_calls()
+    assert "protect" in prod.refused("prod", "destroy")
+    assert prod.cloud.changes() == [], "what is refused takes nothing with it"
+    # The documented way: protection off, up, and then what Pulumi itself protects of the teams.
+    prod.edit("environments/prod.yaml", "protection: true", "protection: false")
+    prod.up("prod")
+    with prod.engine("prod") as engine:
+        engine.unprotect()
+    prod.cloud.forget_calls()
+    prod.destroy("prod")
+    assert disorder(prod.cloud, "delete") == []
+    assert [row.name for row in ROWS if not of_row(prod.cloud, "delete", row)] == []
+    assert prod.cloud.things() == []
+    assert team_namespaces(sandbox) == set()
+
+
+# The other examples --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stack", ["dev", "staging"])
+def test_an_example_comes_stays_and_goes(stack: str, sandbox: Sandbox, tmp_path: Path) -> None:
+    account = AwsProject(tmp_path / "probe", FakeCloud()).account(stack)
+    with cloud_of(sandbox, account) as cloud:
+        project = AwsProject(tmp_path, cloud)
+        assert project.preview(stack).create > 50
+        project.up(stack)
+        assert disorder(cloud, "create") == []
+        assert project.up(stack).changes.total == 0
+        with project.engine(stack) as engine:
+            engine.unprotect()
+        project.destroy(stack)
+        left = Counter(thing.noun for thing in cloud.things())
+        # Kueue stays by its own declaration: with it would go every queue and workload.
+        assert left == (Counter({"helm release": 1}) if stack == "dev" else Counter())
+        assert team_namespaces(sandbox) == set()
+
+
+def test_prod_in_two_stacks(sandbox: Sandbox, tmp_path: Path) -> None:
+    """A team's change in the governance layer can't touch the platform: nothing of it is in that stack."""
+    with cloud_of(sandbox, "111122223333") as cloud:
+        project = AwsProject(tmp_path, cloud)
+        project.up("prod-platform")
+        assert not cloud.find("create", "aws-native:sagemaker:ComputeQuota")
+        outputs = project.up("prod-governance").outputs
+        assert {contract["cluster"] for contract in outputs["teams"]} == {"main"}
+        assert disorder(cloud, "create") == []
+        with project.engine("prod-governance") as engine:
+            types = {resource["type"] for resource in engine.state()["deployment"]["resources"]}
+        assert not [type_ for type_ in types if type_.startswith(PLATFORM_TYPES)]
+
+        project.edit("teams/nlp.yaml", "weight: ", "weight: 1")
+        touched: list[Progress] = []
+        changes = project.preview("prod-governance", touched.append)
+        assert changes.total == changes.update == 1
+        urns = {event.urn for event in touched if event.urn and event.op != "same"}
+        assert all("/nlp/" in urn for urn in urns), urns
+        assert project.preview("prod-platform").total == 0
+
+        project.edit("environments/prod.yaml", "protection: true", "protection: false")
+        project.up("prod-platform")
+        for stack in ("prod-governance", "prod-platform"):
+            with project.engine(stack) as engine:
+                engine.unprotect()
+        project.destroy("prod-governance")
+        project.destroy("prod-platform")
+        assert cloud.things() == []
+
+
+def test_a_platform_stack_that_is_not_named_is_a_finding(sandbox: Sandbox, tmp_path: Path) -> None:
+    with cloud_of(sandbox, "111122223333") as cloud:
+        project = AwsProject(tmp_path, cloud)
+        project.edit("Pulumi.prod-governance.yaml", "  hyperpod-platform:platform_stack:", "  hyperpod-platform:another:")
+        from config.findings import ConfigError
+
+        with (
+            pytest.raises(ConfigError, match=r"needs the stack that has built main.*platform_stack"),
+            project.engine("prod-governance") as engine,
+        ):
+            engine.up()
+        assert cloud.changes() == []
+
+
+# Faults --------------------------------------------------------------------------------------------------------------------------
+
+
+def mutating_calls(sandbox: Sandbox, folder: Path) -> int:
+    """How many calls an undisturbed up of dev takes."""
+    with cloud_of(sandbox, "111122223333") as cloud:
+        project = AwsProject(folder, cloud)
+        project.up("dev")
+        calls = len(cloud.changes())
+        _clear(project, "dev")
+        return calls
+
+
+def _clear(project: AwsProject, stack: str) -> None:
+    with project.engine(stack) as engine:
+        engine.unprotect()
+        engine.destroy()
+
+
+def converges(sandbox: Sandbox, folder: Path, nth: int, kind: str) -> None:
+    """An up with a fault at its nth call, then one without: everything is there, and nothing was made twice."""
+    with cloud_of(sandbox, "111122223333") as cloud:
+        project = AwsProject(folder, cloud)
+        getattr(cloud, kind)(nth=nth)
+        assert project.refused("dev")
+        cloud.heal()
+        project.up("dev")
+        made = Counter(call.urn for call in cloud.find("create") if call.ok)
+        assert {urn: times for urn, times in made.items() if times > 1} == {}
+        assert project.up("dev").changes.total == 0
+        _clear(project, "dev")
+        assert Counter(thing.noun for thing in cloud.things()) == Counter({"helm release": 1})
+
+
+@pytest.mark.parametrize(("share", "kind"), [(0.1, "throttle"), (0.5, "fail"), (0.9, "fail")])
+def test_an_up_after_a_fault_converges(share: float, kind: str, sandbox: Sandbox, tmp_path: Path) -> None:
+    calls = mutating_calls(sandbox, tmp_path / "count")
+    converges(sandbox, tmp_path / "fault", max(1, int(calls * share)), kind)
+
+
+@pytest.mark.full
+@pytest.mark.timeout(7200)
+def test_an_up_after_a_fault_at_any_call_converges(sandbox: Sandbox, tmp_path: Path) -> None:
+    calls = mutating_calls(sandbox, tmp_path / "count")
+    for nth in range(1, calls + 1):
+        converges(sandbox, tmp_path / f"fault-{nth}", nth, "fail")
