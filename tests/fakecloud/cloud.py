@@ -215,7 +215,8 @@ class FakeCloud:
         """Let the next create of a matching ``aws-native`` resource (by logical name) end in the status CreateFailed.
 
         It exists; the engine is told that its initialisation failed and keeps it; updates of a quota are refused, and only
-        deleting it helps. That Cloud Control names the identifier with such a failure, so that the provider can keep it, is an assumption.
+        deleting it helps. That Cloud Control names the identifier with such a failure, so that the provider can keep it, is an
+        assumption.
         """
         with self._lock:
             self._create_failed.append(name)

@@ -87,20 +87,28 @@ def _object(cls: Any) -> Shape:
 @cache
 def shape_of(hint: Any) -> Shape:
     """The shape that a type hint of the SDK stands for."""
-    options = list(_leaves(hint))
-    objects = [one for one in options if isinstance(one, type) and _types.is_input_type(one)]
-    if objects and (str in options or bool in options):
-        return Shape("either", item=(_object(objects[0]), Shape("scalar", type=str if str in options else bool)))
-    if objects:
-        return _object(objects[0])
-    for one in options:
+    shapes: dict[str, Shape] = {}
+    for one in _leaves(hint):
         origin = typing.get_origin(one)
-        if isinstance(origin, type) and issubclass(origin, Mapping):
-            return Shape("map", item=typing.get_args(one)[1])
-        if isinstance(origin, type) and issubclass(origin, Sequence):
-            return Shape("list", item=typing.get_args(one)[0])
-    scalars = [one for one in options if one in (str, bool, int, float)]
-    return Shape("scalar", type=scalars[0] if len(scalars) == 1 else None)
+        if isinstance(one, type) and _types.is_input_type(one):
+            shapes.setdefault("object", _object(one))
+        elif isinstance(origin, type) and issubclass(origin, Mapping):
+            shapes.setdefault("map", Shape("map", item=typing.get_args(one)[1]))
+        elif isinstance(origin, type) and issubclass(origin, Sequence):
+            shapes.setdefault("list", Shape("list", item=typing.get_args(one)[0]))
+        elif one in (str, bool, int, float):
+            shapes["scalar"] = Shape("scalar", type=None if "scalar" in shapes else one)
+    if "object" in shapes:
+        shapes.pop("map", None)
+    if len(shapes) > 1:
+        return Shape("either", item=tuple(shapes.values()))
+    return next(iter(shapes.values()), Shape("scalar"))
+
+
+def _chosen(value: Any, shape: Shape) -> Shape:
+    """Of the shapes that a value may have, the one that it looks like; else the first."""
+    wanted = ("object", "map") if isinstance(value, dict) else ("list",) if isinstance(value, list) else ("scalar",)
+    return next((one for one in shape.item if one.kind in wanted), shape.item[0])
 
 
 def _leaves(hint: Any) -> Iterator[Any]:
@@ -118,7 +126,7 @@ def check(value: Any, shape: Shape, path: str = "") -> Iterator[tuple[str, str]]
     if isinstance(value, (Unknown, Asset, Reference)) or value is None:
         return
     if shape.kind == "either":
-        yield from check(value, shape.item[0 if isinstance(value, dict) else 1], path)
+        yield from check(value, _chosen(value, shape), path)
     elif shape.kind == "object":
         yield from _check_object(value, shape, path)
     elif shape.kind in ("map", "list"):
