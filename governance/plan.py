@@ -118,9 +118,10 @@ def _platform(platform: Platform, name: str, declared: Cluster, findings: list[F
         return None
     try:
         return platform_plan(platform.name, name, declared, managed=platform.environment.governance.backend == "managed")
-    except ValueError as error:
+    except (ValueError, StopIteration):
         where = platform.where("", ("clusters", name, "network", "cidr"))
-        findings.append(problem_at("network-division", where, f"the network can't be divided: {error}", "choose a larger block"))
+        message = "the network's block is too small to be divided among its zones"
+        findings.append(problem_at("network-division", where, message, "choose a larger block, /16 to /19"))
         return None
 
 

@@ -17,6 +17,7 @@ _LETTER = re.compile(r"(-[a-z]+-[0-9])?[a-z]\Z")
 
 def placement_findings(cluster: HyperPodCluster, source: Layered, path: Path_) -> Iterator[Finding]:
     """Zones of another region, groups outside of the network, file systems and EFA across zones."""
+    yield from _shape(cluster, source, (*path, "network"))
     yield from _regions(cluster, source, path)
     groups: list[tuple[str, str, HyperPodGroup | RestrictedGroup]] = [
         *(("instance_groups", name, group) for name, group in cluster.instance_groups.items()),
@@ -25,6 +26,24 @@ def placement_findings(cluster: HyperPodCluster, source: Layered, path: Path_) -
     zones = cluster.network.zones
     for kind, name, group in groups:
         yield from _group(name, group, zones, source, (*path, kind, name))
+
+
+def _shape(cluster: HyperPodCluster, source: Layered, path: Path_) -> Iterator[Finding]:
+    """A network is made in some zones, or taken as the subnets of a VPC."""
+    network = cluster.network
+    if network.vpc is None and not network.availability_zones:
+        message = "the network has neither zones to be made in nor subnets to be taken"
+        yield problem_at("network-zones", source.where(path, key=True), message, "give availability_zones, or vpc and subnets")
+    elif network.vpc is None and network.subnets:
+        where = source.where((*path, "subnets"), key=True)
+        yield problem_at("network-vpc", where, "subnets are given without their VPC", "add `vpc:`, or remove them")
+    elif network.vpc is not None and not network.subnets:
+        where = source.where((*path, "vpc"))
+        yield problem_at("network-subnets", where, "a VPC is given without subnets for nodes", "add `subnets:`, by zone")
+    elif network.vpc is not None and network.availability_zones:
+        where = source.where((*path, "availability_zones"), key=True)
+        message = "an existing VPC has the zones of its subnets"
+        yield problem_at("network-twice", where, message, "remove availability_zones, or vpc and subnets")
 
 
 def _regions(cluster: HyperPodCluster, source: Layered, path: Path_) -> Iterator[Finding]:

@@ -199,6 +199,27 @@ def test_an_existing_eks_cluster_keeps_its_settings(setting: str) -> None:
     assert findings({}, quiet) == []
 
 
+NETWORKS = [
+    ("{egress: nat}", "network-zones", "give availability_zones, or vpc and subnets"),
+    (
+        EXISTING.replace("vpc: vpc-0123456789abcdef0, ", "availability_zones: [us-west-2a, us-west-2b, us-west-2c], "),
+        "network-vpc",
+        "`vpc:`",
+    ),
+    ("{vpc: vpc-0123456789abcdef0}", "network-subnets", "add `subnets:`"),
+    (EXISTING.replace("}}", "}, availability_zones: [us-west-2a, us-west-2b, us-west-2c]}"), "network-twice", "remove"),
+    ("{availability_zones: [us-west-2a, us-west-2b, us-west-2c], cidr: 10.0.0.0/28}", "network-division", "a larger block"),
+    ("{availability_zones: [us-west-2a, us-west-2b, us-west-2c], cidr: 10.0.0.0/24}", "network-division", "a larger block"),
+]
+
+
+@pytest.mark.parametrize(("network", "id_", "remedy"), NETWORKS, ids=[f"{n}-{found[1]}" for n, found in enumerate(NETWORKS)])
+def test_a_network_that_is_none(network: str, id_: str, remedy: str) -> None:
+    found = findings({}, hyperpod(network=network))
+    assert told(found) == [(id_, ERROR, DEV, 7)]
+    assert remedy in found[0].remedy
+
+
 def test_one_zone_needs_no_pin() -> None:
     groups = f"h100: {{instance_type: ml.p5.48xlarge, count: 8, fsx_lustre: [{fsx('us-west-2a')}]}}"
     assert findings({}, hyperpod(groups=groups, network=EXISTING)) == []
