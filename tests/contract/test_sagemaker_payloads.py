@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import botocore.loaders
@@ -21,10 +22,13 @@ from platform_support import declared, full, inputs_for, plan_of
 from strategies import hyperpod_clusters
 
 from config.hyperpod import HyperPodCluster
+from config.load import Project
+from governance.plan import plan
 from governance.platform.model import PlatformPlan
 from governance.platform.payload import cluster_args
 from governance.platform.plan import platform_plan
 
+ROOT = Path(__file__).parents[2]
 UNUSED = {
     "ClusterInstanceGroup.SlurmConfig": "Slurm; we orchestrate with EKS",
     "Orchestrator.Slurm": "Slurm",
@@ -167,6 +171,15 @@ def test_any_cluster_is_what_aws_takes(data: dict[str, Any]) -> None:
 @given(hyperpod_clusters(managed=True))
 def test_any_managed_cluster_is_what_aws_takes(data: dict[str, Any]) -> None:
     assert_taken(payload_of(platform_plan("dev", "main", HyperPodCluster.model_validate(data), managed=True)))
+
+
+@pytest.mark.parametrize("environment", ["dev", "staging", "prod"])
+def test_the_example_environments_are_what_aws_takes(environment: str) -> None:
+    clusters = plan(Project(ROOT).load(environment)).clusters.values()
+    platforms = [cluster.platform for cluster in clusters if cluster.platform is not None]
+    assert platforms
+    for platform in platforms:
+        assert_taken(payload_of(platform))
 
 
 def test_the_full_example_is_what_aws_takes() -> None:
