@@ -57,9 +57,7 @@ class EksCluster(PlatformComponent, module="platform"):
             self.ready += self._admin(plan, role)
         self.finish({"clusterName": self.cluster_name, "arn": self.arn})
 
-    def _make(
-        self, plan: PlatformPlan, network: "Network", key_arn: pulumi.Input[str], after: Sequence[pulumi.Resource]
-    ) -> None:
+    def _make(self, plan: PlatformPlan, network: "Network", key_arn: pulumi.Input[str], after: Sequence[pulumi.Resource]) -> None:
         declared = plan.declared.eks
         role = EksRole(self.child_name("role"), plan, self.child_options())
         logs = aws.cloudwatch.LogGroup(

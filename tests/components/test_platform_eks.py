@@ -23,6 +23,8 @@ KEY = "arn:aws:kms:us-west-2:111122223333:key/own"
 ADMIN = "arn:aws:iam::111122223333:role/platform-admin"
 KUBECONFIG = '{"kind": "Config", "server": "https://the-server"}'
 NEW = f"eks: {{admins: ['{ADMIN}']}}"
+STAND_INS = ("way-out", "rule", "nodes")
+"""In place of the network's routes, the security group's rules, and HyperPod."""
 EXISTING = "{vpc: vpc-0123456789abcdef0, subnets: {us-west-2a: subnet-0123456789abcdef0}}"
 THEIRS = f"eks: {{existing: theirs, admins: ['{ADMIN}']}}"
 
@@ -60,10 +62,12 @@ def run(plan: PlatformPlan, *, preview: bool = False) -> Recording:
 
     def program() -> None:
         opts = pulumi.ResourceOptions(providers=[aws.Provider("account", region="us-west-2")])
-        network: Any = SimpleNamespace(vpc_id="vpc-0123456789abcdef0", control_plane_subnets=["subnet-a", "subnet-b"])
-        eks = EksCluster("main/eks", plan, network, KEY, [], opts)
+        way, rule, nodes = (aws.sns.Topic(name, opts=pulumi.ResourceOptions(provider=opts.providers[0])) for name in STAND_INS)
+        network: Any = SimpleNamespace(
+            vpc_id="vpc-0123456789abcdef0", control_plane_subnets=["subnet-a", "subnet-b"], ready=[way]
+        )
+        eks = EksCluster("main/eks", plan, network, KEY, [rule], opts)
         NetworkAddons("main/addons", plan, eks, opts)
-        nodes = aws.sns.Topic("nodes", opts=pulumi.ResourceOptions(provider=opts.providers[0]))
         NodeAddons("main/node-addons", plan, eks, [nodes], opts)
         for name in ("cluster_name", "arn", "kubeconfig", "security_group_id"):
             pulumi.export(name, getattr(eks, name))
@@ -162,7 +166,7 @@ def test_nothing_else_is_made(made: Recording) -> None:
         "NetworkAddons": 1,
         "NodeAddons": 1,
         "Addon": 4,
-        "Topic": 1,
+        "Topic": len(STAND_INS),
     }
 
 
@@ -178,8 +182,9 @@ def test_the_role_has_eks_own_policy_alone(made: Recording) -> None:
     assert "serviceRole" in the_cluster(made).inputs
 
 
-def test_the_cluster_waits_for_its_log_group_and_its_roles_policy(made: Recording) -> None:
-    assert {"main/eks/logs", "main/eks/role/AmazonEKSClusterPolicy"} <= made.needs("main/eks/cluster")
+def test_the_cluster_waits_for_its_log_group_its_roles_policy_and_the_network(made: Recording) -> None:
+    before = {"main/eks/logs", "main/eks/role/AmazonEKSClusterPolicy", "way-out", "rule"}
+    assert before <= made.needs("main/eks/cluster")
     assert "main/eks/role/role" in made.needs("main/eks/role/AmazonEKSClusterPolicy")
     logs = made.one("main/eks/logs").inputs
     assert logs["name"] == "/aws/eks/dev-main/cluster"
