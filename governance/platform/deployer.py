@@ -131,9 +131,30 @@ def _roles(plan: PlatformPlan) -> Iterator[Statement]:
     def role(name: str) -> str:
         return plan.arn("iam", f"role/{name}", region="")
 
-    names, existing = plan.names, plan.declared.hyperpod.execution_role
-    flow_logs = bounded(f"{names.prefix}-{plan.declared.region}-flow-logs", IAM_ROLE)
-    own = [role(name) for name in (names.eks_role, names.execution_role, names.karpenter_role, flow_logs)]
+    own, existing = [role(name) for name in _own_roles(plan)], plan.declared.hyperpod.execution_role
+    if own:
+        yield from _role_changes(plan, own)
+    services = ["eks.amazonaws.com", "hyperpod.sagemaker.amazonaws.com", "sagemaker.amazonaws.com", "vpc-flow-logs.amazonaws.com"]
+    passed = {"StringEquals": {"iam:PassedToService": services}}
+    yield allow("PassRoles", ["iam:PassRole"], [*own, *([existing] if existing else [])], passed)
+    linked = {"StringEquals": {"iam:AWSServiceName": [*services[:2], "natgateway.amazonaws.com"]}}
+    yield allow("ServiceRoles", ["iam:CreateServiceLinkedRole"], [role("aws-service-role/*")], linked)
+
+
+def _own_roles(plan: PlatformPlan) -> Iterator[str]:
+    """Names of the roles that the platform makes."""
+    names, declared = plan.names, plan.declared
+    if declared.eks.existing is None:
+        yield names.eks_role
+    if declared.hyperpod.execution_role is None:
+        yield names.execution_role
+    if declared.hyperpod.karpenter:
+        yield names.karpenter_role
+    if plan.network.vpc is None:
+        yield bounded(f"{names.prefix}-{declared.region}-flow-logs", IAM_ROLE)
+
+
+def _role_changes(plan: PlatformPlan, own: Sequence[str]) -> Iterator[Statement]:
     actions = _calls(
         "iam",
         "DeleteRole DeleteRolePolicy DetachRolePolicy GetRole GetRolePolicy ListAttachedRolePolicies ListInstanceProfilesForRole "
@@ -146,11 +167,6 @@ def _roles(plan: PlatformPlan) -> Iterator[Statement]:
     yield allow("RoleContents", writes, own, {"ArnEquals": limits} if boundary else None)
     policies = [managed_policy(plan, name) for name in (EKS_POLICY, INSTANCE_POLICY)]
     yield allow("RoleAttachments", ["iam:AttachRolePolicy"], own, {"ArnEquals": {"iam:PolicyARN": policies, **limits}})
-    services = ["eks.amazonaws.com", "hyperpod.sagemaker.amazonaws.com", "sagemaker.amazonaws.com", "vpc-flow-logs.amazonaws.com"]
-    passed = {"StringEquals": {"iam:PassedToService": services}}
-    yield allow("PassRoles", ["iam:PassRole"], [*own, *([existing] if existing else [])], passed)
-    linked = {"StringEquals": {"iam:AWSServiceName": [*services[:2], "natgateway.amazonaws.com"]}}
-    yield allow("ServiceRoles", ["iam:CreateServiceLinkedRole"], [role("aws-service-role/*")], linked)
 
 
 def _eks(plan: PlatformPlan) -> Iterator[Statement]:

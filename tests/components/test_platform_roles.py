@@ -26,7 +26,7 @@ from governance.platform.model import PlatformPlan
 ACCOUNT = "111122223333"
 KEY = "arn:aws:kms:us-west-2:111122223333:key/own"
 BUCKET = "sagemaker-dev-main-111122223333-us-west-2"
-FOLDER = "hyperpod: {lifecycle: {folder: scripts}}"
+FOLDER = "hyperpod: {lifecycle: {folder: scripts}, karpenter: true}"
 THEIRS = "arn:aws:iam::111122223333:role/sagemaker-theirs"
 SUBNETS = ["subnet-00000000000000001", "subnet-00000000000000002"]
 

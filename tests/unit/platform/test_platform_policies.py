@@ -35,7 +35,7 @@ REGIONS = {
     "us-iso-east-1": ("aws-iso", "c2s.ic.gov"),
 }
 SETTINGS = """
-hyperpod: {lifecycle: {folder: scripts}}
+hyperpod: {lifecycle: {folder: scripts}, karpenter: true}
 permissions_boundary: arn:PARTITION:iam::111122223333:policy/limits
 """
 
@@ -342,7 +342,22 @@ def test_the_deployer_passes_our_roles_to_their_services_alone() -> None:
         for role in statement["Resource"]:
             assert role.startswith((f"arn:aws:iam::{ACCOUNT}:role/dev-main-", f"arn:aws:iam::{ACCOUNT}:role/sagemaker-dev-main-"))
     names = {role.rpartition("/")[2] for statement in passed for role in statement["Resource"]}
-    assert names >= {plan.names.execution_role, plan.names.karpenter_role, plan.names.eks_role}
+    flow_logs = "dev-main-us-west-2-flow-logs"
+    assert names == {plan.names.execution_role, plan.names.karpenter_role, plan.names.eks_role, flow_logs}
+
+
+def test_the_deployer_touches_no_role_that_it_has_not_made() -> None:
+    role = "arn:aws:iam::111122223333:role/sagemaker-theirs"
+    own = f"hyperpod: {{execution_role: '{role}'}}\neks: {{existing: theirs}}"
+    found = cluster({}, hyperpod(network=EXISTING, settings=own)).platform
+    assert found is not None
+    policy = deployer_policy(found)
+    assert resources_of(policy, "iam:PassRole") == {role}
+    assert {action for action, _, _ in pairs(policy) if action.startswith("iam:")} == {
+        "iam:PassRole",
+        "iam:CreateServiceLinkedRole",
+    }
+    assert lint(policy) == []
 
 
 def test_the_deployer_makes_only_bounded_roles_with_policies_of_ours() -> None:
