@@ -69,9 +69,15 @@ class Network(Model):
     availability_zones: Annotated[Words(Zone), Field(min_length=3, max_length=6)] | None = None  # type: ignore[valid-type]
     """Zones of a new network, 3–6; each gets a private subnet for nodes and a small one for the control plane."""
     cidr: Cidr | None = None
-    """The new network's block, /16 to /19; default 10.192.0.0/16."""
+    """The new network's block, /16 to /22, or to /21 where more than three zones share it; default 10.192.0.0/16.
+
+    The nodes of each zone have a quarter of it, or an eighth where more than three zones share it.
+    """
     node_cidrs: dict[Zone, Cidr] = Field(default_factory=dict)
-    """Blocks of their own for the nodes of a zone, added to the VPC; default a share of `cidr`."""
+    """Blocks of their own for the nodes of a zone, added to the VPC, at most 4; default a share of `cidr`.
+
+    A zone that is added later moves no other zone's subnets when it has one.
+    """
     egress: Egress = "nat"
     interface_endpoints: bool = False
     """Reach AWS's services through interface endpoints even where there is a NAT gateway; always so in a closed network."""

@@ -11,27 +11,30 @@ _USE = ["kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", 
 
 
 def key_policy(plan: PlatformPlan) -> Document:
-    """The account's own IAM policies decide who may use the key; CloudWatch Logs may, for log groups of the account alone.
+    """The account's own IAM policies decide who may use the key.
 
-    Without the first statement nobody but AWS could change the key any more (KMS, "Default key policy"). CloudWatch Logs comes
-    with no identity of the account and so must be named (CloudWatch Logs, "Encrypt log data"). EKS, EBS and SageMaker use the key
-    through grants, which principals of the account give them.
+    Without this statement nobody but AWS could change the key any more (KMS, "Default key policy"). EKS, EBS and SageMaker use
+    the key through grants, which principals of the account give them. There are no conditions on the encryption context:
+    HyperPod could not use the key for volumes (SageMaker, "Customer managed keys for HyperPod").
+    """
+    return document(_account(plan))
+
+
+def logs_key_policy(plan: PlatformPlan) -> Document:
+    """The same, and CloudWatch Logs may use the key for log groups of the account alone.
+
+    It comes with no identity of the account and so must be named (CloudWatch Logs, "Encrypt log data").
     """
     region, account = plan.declared.region, plan.declared.account
-    root = plan.arn("iam", "root", region="")
-    groups = plan.arn("logs", "log-group:*")
-    return document(
-        _allow("Account", {"AWS": root}, ["kms:*"]),
-        _allow(
-            "Logs",
-            {"Service": f"logs.{region}.{plan.dns_suffix}"},
-            _USE,
-            {
-                "ArnLike": {"kms:EncryptionContext:aws:logs:arn": groups},
-                "StringEquals": {"aws:SourceAccount": account},
-            },
-        ),
-    )
+    own = {
+        "ArnLike": {"kms:EncryptionContext:aws:logs:arn": plan.arn("logs", "log-group:*")},
+        "StringEquals": {"aws:SourceAccount": account},
+    }
+    return document(_account(plan), _allow("Logs", {"Service": f"logs.{region}.{plan.dns_suffix}"}, _USE, own))
+
+
+def _account(plan: PlatformPlan) -> dict[str, Any]:
+    return _allow("Account", {"AWS": plan.arn("iam", "root", region="")}, ["kms:*"])
 
 
 def _allow(sid: str, principal: dict[str, str], actions: list[str], condition: dict[str, Any] | None = None) -> dict[str, Any]:
