@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from config.catalogue import InstanceType, instance_types
 from config.cluster import InstanceGroup
 from config.environment import ROOT_COHORT, Cluster
-from config.findings import Finding, by_place, problem_at
+from config.findings import Finding, by_place
 from config.hyperpod import HyperPodCluster
 from config.load import Platform, Project
 from config.team import Team
@@ -104,7 +104,7 @@ def _cluster(name: str, declared: Cluster, platform: Platform, findings: list[Fi
         enforce_queue_label=governance.enforce_queue_label,
         kueue=declared.kueue,
         manager=manager_configuration(governance, declared.kueue),
-        platform=_platform(platform, name, declared, findings),
+        platform=_platform(platform, name, declared),
     )
     findings.extend(cluster_findings(platform, result))
     findings.extend(limit_findings(platform, result))
@@ -112,16 +112,13 @@ def _cluster(name: str, declared: Cluster, platform: Platform, findings: list[Fi
     return result
 
 
-def _platform(platform: Platform, name: str, declared: Cluster, findings: list[Finding]) -> PlatformPlan | None:
-    """None, with a finding, where the network can't be divided among its zones."""
+def _platform(platform: Platform, name: str, declared: Cluster) -> PlatformPlan | None:
+    """None where the network can't be divided among its zones, which is a finding already."""
     if not isinstance(declared, HyperPodCluster):
         return None
     try:
         return platform_plan(platform.name, name, declared, managed=platform.environment.governance.backend == "managed")
-    except (ValueError, StopIteration):
-        where = platform.where("", ("clusters", name, "network", "cidr"))
-        message = "the network's block is too small to be divided among its zones"
-        findings.append(problem_at("network-division", where, message, "choose a larger block, /16 to /19"))
+    except ValueError:
         return None
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from config.consistency_hyperpod import hyperpod_findings
-from config.findings import Finding, did_you_mean, problem_at, quoted
+from config.findings import Finding, Severity, did_you_mean, problem_at, quoted
 from config.hyperpod import HyperPodCluster
 from config.load import Platform
 from config.yamlsource import Path_
 from governance.access import conflicting_roles
 from governance.managed import fine_grained, partitioned
 from governance.model import ClusterPlan
+from governance.platform.addresses import address_shortages
 from governance.platform.names import platform_names
 from governance.platform.ownership import ownership_findings
 from governance.platform.placement import placement_findings
@@ -53,8 +54,22 @@ def built_findings(platform: Platform, cluster: ClusterPlan) -> Iterator[Finding
             owner = "the instances' own role" if role == declared.hyperpod.execution_role else "an administrator of the cluster"
             message = f"{quoted(role)} is {owner}, and a role has one access entry"
             yield problem_at("iam-role-taken", where, message, "name another role for the team")
+    yield from _addresses(platform, cluster)
     if platform.environment.governance.backend == "managed":
         yield from _addon(platform, cluster, declared)
+
+
+def _addresses(platform: Platform, cluster: ClusterPlan) -> Iterator[Finding]:
+    """A warning alone: nodes take as many addresses as their pods need, up to this many."""
+    for shortage in address_shortages(cluster.platform) if cluster.platform else ():
+        setting: Path_ = ("node_cidrs", shortage.zone) if shortage.own_block else ("cidr",)
+        where = platform.where("", ("clusters", cluster.name, "network", *setting))
+        message = (
+            f"{', '.join(shortage.groups)} may take {shortage.needed:,} addresses in {shortage.zone}, "
+            f"whose subnet has {shortage.free:,}"
+        )
+        remedy = f"give the zone a larger block in network.node_cidrs.{shortage.zone}, or use fewer instances"
+        yield Finding("addresses-few", Severity.WARNING, where, message, remedy)
 
 
 def _addon(platform: Platform, cluster: ClusterPlan, declared: HyperPodCluster) -> Iterator[Finding]:

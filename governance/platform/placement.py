@@ -10,6 +10,7 @@ from config.findings import Finding, did_you_mean, problem_at, quoted
 from config.groups import FsxLustre, FsxOpenZfs, HyperPodGroup, RestrictedGroup
 from config.hyperpod import HyperPodCluster
 from config.yamlsource import Layered, Path_
+from governance.platform.network import network_problems
 
 _LETTER = re.compile(r"(-[a-z]+-[0-9])?[a-z]\Z")
 """What a zone's name has after its region's: `a`, or `-lax-1a` for a local zone."""
@@ -29,21 +30,8 @@ def placement_findings(cluster: HyperPodCluster, source: Layered, path: Path_) -
 
 
 def _shape(cluster: HyperPodCluster, source: Layered, path: Path_) -> Iterator[Finding]:
-    """A network is made in some zones, or taken as the subnets of a VPC."""
-    network = cluster.network
-    if network.vpc is None and not network.availability_zones:
-        message = "the network has neither zones to be made in nor subnets to be taken"
-        yield problem_at("network-zones", source.where(path, key=True), message, "give availability_zones, or vpc and subnets")
-    elif network.vpc is None and network.subnets:
-        where = source.where((*path, "subnets"), key=True)
-        yield problem_at("network-vpc", where, "subnets are given without their VPC", "add `vpc:`, or remove them")
-    elif network.vpc is not None and not network.subnets:
-        where = source.where((*path, "vpc"))
-        yield problem_at("network-subnets", where, "a VPC is given without subnets for nodes", "add `subnets:`, by zone")
-    elif network.vpc is not None and network.availability_zones:
-        where = source.where((*path, "availability_zones"), key=True)
-        message = "an existing VPC has the zones of its subnets"
-        yield problem_at("network-twice", where, message, "remove availability_zones, or vpc and subnets")
+    for place, message, remedy in network_problems(cluster.network, existing_eks=cluster.eks.existing is not None):
+        yield problem_at("network-shape", source.where((*path, *place), key=True), message, remedy)
 
 
 def _regions(cluster: HyperPodCluster, source: Layered, path: Path_) -> Iterator[Finding]:

@@ -26,7 +26,10 @@ FSX = (
     "mount_path: PATH, availability_zone: ZONE}"
 )
 OTHER_ACCOUNT, OTHER_REGION = "999988887777", "us-east-1"
-EXISTING = "{vpc: vpc-0123456789abcdef0, subnets: {us-west-2a: subnet-0123456789abcdef0}}"
+EXISTING = (
+    "{vpc: vpc-0123456789abcdef0, subnets: {us-west-2a: subnet-0123456789abcdef0}, "
+    "control_plane_subnets: [subnet-0123456789abcdef1, subnet-0123456789abcdef2]}"
+)
 
 
 def fsx(zone: str, path: str = "/fsx") -> str:
@@ -199,25 +202,32 @@ def test_an_existing_eks_cluster_keeps_its_settings(setting: str) -> None:
     assert findings({}, quiet) == []
 
 
+ZONES = "availability_zones: [us-west-2a, us-west-2b, us-west-2c]"
 NETWORKS = [
-    ("{egress: nat}", "network-zones", "give availability_zones, or vpc and subnets"),
-    (
-        EXISTING.replace("vpc: vpc-0123456789abcdef0, ", "availability_zones: [us-west-2a, us-west-2b, us-west-2c], "),
-        "network-vpc",
-        "`vpc:`",
-    ),
-    ("{vpc: vpc-0123456789abcdef0}", "network-subnets", "add `subnets:`"),
-    (EXISTING.replace("}}", "}, availability_zones: [us-west-2a, us-west-2b, us-west-2c]}"), "network-twice", "remove"),
-    ("{availability_zones: [us-west-2a, us-west-2b, us-west-2c], cidr: 10.0.0.0/28}", "network-division", "a larger block"),
-    ("{availability_zones: [us-west-2a, us-west-2b, us-west-2c], cidr: 10.0.0.0/24}", "network-division", "a larger block"),
+    ("{egress: nat}", "give availability_zones, or vpc and subnets"),
+    (f"{{{ZONES}, subnets: {{us-west-2a: subnet-0123456789abcdef0}}}}", "add `vpc:`"),
+    ("{vpc: vpc-0123456789abcdef0}", "add `subnets:`"),
+    (EXISTING.replace("vpc: ", f"{ZONES}, vpc: "), "remove it, or `vpc`"),
+    (f"{{{ZONES}, cidr: 10.0.0.0/28}}", "or larger"),
+    (f"{{{ZONES}, cidr: 10.0.0.0/24}}", "or larger"),
+    (f"{{{ZONES}, node_cidrs: {{us-west-2d: 10.200.0.0/16}}}}", "add it to availability_zones"),
 ]
 
 
-@pytest.mark.parametrize(("network", "id_", "remedy"), NETWORKS, ids=[f"{n}-{found[1]}" for n, found in enumerate(NETWORKS)])
-def test_a_network_that_is_none(network: str, id_: str, remedy: str) -> None:
+@pytest.mark.parametrize(("network", "remedy"), NETWORKS, ids=[str(n) for n in range(len(NETWORKS))])
+def test_a_network_that_can_not_be(network: str, remedy: str) -> None:
     found = findings({}, hyperpod(network=network))
-    assert told(found) == [(id_, ERROR, DEV, 7)]
+    assert told(found) == [("network-shape", ERROR, DEV, 7)]
     assert remedy in found[0].remedy
+
+
+def test_a_subnet_that_may_not_hold_its_nodes_is_warned_of() -> None:
+    found = findings({}, hyperpod(network=f"{{{ZONES}, cidr: 10.0.0.0/21}}"))
+    assert told(found) == [("addresses-few", WARNING, DEV, 7)]
+    assert "h100 may take 648 addresses in us-west-2a, whose subnet has 507" in found[0].message
+    assert "network.node_cidrs.us-west-2a" in found[0].remedy
+    own = f"{{{ZONES}, cidr: 10.0.0.0/21, node_cidrs: {{us-west-2a: 10.9.0.0/16}}}}"
+    assert findings({}, hyperpod(network=own)) == []
 
 
 def test_one_zone_needs_no_pin() -> None:
