@@ -32,9 +32,9 @@ def declare_platform(cluster: ClusterPlan, plan: PlatformPlan, root: Path) -> Bu
         return f"{cluster.name}{SEPARATOR}{part}"
 
     key = Key(named("key"), plan, opts)
-    network = Network(named("network"), plan, key.arn, opts)
+    network = Network(named("network"), plan, key.logs_arn, opts)
     security = NodeSecurity(named("security"), plan, network.vpc_id, network.s3_prefix_list, opts)
-    eks = EksCluster(named("eks"), plan, network, key.arn, security.ready, opts)
+    eks = EksCluster(named("eks"), plan, network, key, security.ready, opts)
     rules = ControlPlaneRules(named("control-plane"), plan, security.group_id, eks.security_group_id, opts)
     addons = NetworkAddons(named("addons"), plan, eks, opts)
     bucket = LifecycleBucket(named("lifecycle"), plan, key.arn, root, opts) if plan.declared.hyperpod.lifecycle else None

@@ -14,6 +14,7 @@ from governance.platform.kubeconfig import existing_problem, kubeconfig
 from governance.platform.model import PlatformPlan
 
 if TYPE_CHECKING:
+    from components.platform.keys import Key
     from components.platform.network import Network
 
 _LOGS = ("api", "audit", "authenticator", "controllerManager", "scheduler")
@@ -40,7 +41,7 @@ class EksCluster(PlatformComponent, module="platform"):
         name: str,
         plan: PlatformPlan,
         network: "Network",
-        key_arn: pulumi.Input[str],
+        key: "Key",
         after: Sequence[pulumi.Resource],
         opts: pulumi.ResourceOptions,
     ) -> None:
@@ -50,21 +51,21 @@ class EksCluster(PlatformComponent, module="platform"):
         super().__init__(name, shown, opts)
         self.ready = []
         if declared.existing is None:
-            self._make(plan, network, key_arn, after)
+            self._make(plan, network, key, after)
         else:
             self._find(plan, network)
         for role in declared.admins:
             self.ready += self._admin(plan, role)
         self.finish({"clusterName": self.cluster_name, "arn": self.arn})
 
-    def _make(self, plan: PlatformPlan, network: "Network", key_arn: pulumi.Input[str], after: Sequence[pulumi.Resource]) -> None:
+    def _make(self, plan: PlatformPlan, network: "Network", key: "Key", after: Sequence[pulumi.Resource]) -> None:
         declared = plan.declared.eks
         role = EksRole(self.child_name("role"), plan, self.child_options())
         logs = aws.cloudwatch.LogGroup(
             self.child_name("logs"),
             name=f"/aws/eks/{plan.names.eks}/cluster",
             retention_in_days=declared.log_days,
-            kms_key_id=key_arn,
+            kms_key_id=key.logs_arn,
             tags=dict(plan.tags),
             opts=self.child_options(protect=plan.protected),
         )
@@ -79,7 +80,7 @@ class EksCluster(PlatformComponent, module="platform"):
             endpoint_public_access=bool(public),
             public_access_cidrs=public or None,
             authentication_mode=eks.AuthenticationMode.API,
-            encryption_config_key_arn=declared.secrets_key or key_arn,
+            encryption_config_key_arn=declared.secrets_key or key.arn,
             enabled_cluster_log_types=list(_LOGS),
             deletion_protection=plan.protected,
             service_role=role.role,

@@ -56,6 +56,7 @@ class FlowLogs(PlatformComponent, module="platform"):
             log_destination=group.arn,
             iam_role_arn=role.arn,
             tags={**plan.tags, "Name": f"{plan.names.prefix}-flow-log"},
-            opts=self.child_options(depends_on=[policy]),
+            # Nothing depends on it: a refused removal would begin with it.
+            opts=self.child_options(depends_on=[policy], protect=plan.protected),
         )
         self.finish()

@@ -4,8 +4,8 @@ import pulumi
 import pulumi_aws as aws
 
 from components.base import PlatformComponent
-from governance.platform.iam import text
-from governance.platform.keypolicy import key_policy
+from governance.platform.iam import Document, text
+from governance.platform.keypolicy import key_policy, logs_key_policy
 from governance.platform.model import PlatformPlan
 
 _DELETION_DAYS = 30
@@ -13,26 +13,35 @@ _DELETION_DAYS = 30
 
 
 class Key(PlatformComponent, module="platform"):
-    """One key for EKS's secrets, volumes, the lifecycle bucket and logs; rotated every year."""
+    """Keys of the cluster, rotated every year: one for EKS's secrets, volumes and the lifecycle bucket, one for logs.
+
+    Apart, because CloudWatch Logs has to be named in its key's policy, with a condition on the encryption context; HyperPod
+    takes no key for volumes whose policy has such conditions.
+    """
 
     arn: pulumi.Output[str]
+    logs_arn: pulumi.Output[str]
 
     def __init__(self, name: str, plan: PlatformPlan, opts: pulumi.ResourceOptions) -> None:
         super().__init__(name, {"cluster": plan.cluster}, opts)
+        self.arn = self._key(plan, "key", f"Secrets, volumes and scripts of {plan.names.prefix}", key_policy(plan))
+        self.logs_arn = self._key(plan, "logs", f"Logs of {plan.names.prefix}", logs_key_policy(plan))
+        self.finish({"arn": self.arn, "logsArn": self.logs_arn})
+
+    def _key(self, plan: PlatformPlan, part: str, description: str, policy: Document) -> pulumi.Output[str]:
         key = aws.kms.Key(
-            self.child_name("key"),
-            description=f"Secrets, volumes, scripts and logs of the HyperPod cluster {plan.names.hyperpod}",
+            self.child_name(part),
+            description=description,
             enable_key_rotation=True,
             deletion_window_in_days=_DELETION_DAYS,
-            policy=text(key_policy(plan)),
+            policy=text(policy),
             tags=dict(plan.tags),
             opts=self.child_options(protect=plan.protected),
         )
         aws.kms.Alias(
-            self.child_name("alias"),
-            name=f"alias/{plan.names.prefix}",
+            self.child_name(f"{part}/alias"),
+            name=f"alias/{plan.names.prefix}{'' if part == 'key' else f'-{part}'}",
             target_key_id=key.key_id,
             opts=self.child_options(protect=plan.protected),
         )
-        self.arn = key.arn
-        self.finish({"arn": key.arn})
+        return key.arn

@@ -66,7 +66,10 @@ class Network(PlatformComponent, module="platform"):
         self.vpc_id = vpc.id
         # The default group lets its members talk to each other and out; nothing of ours is in it.
         aws.ec2.DefaultSecurityGroup(
-            self.child_name("default-security-group"), vpc_id=vpc.id, tags=self._tags("default"), opts=self.child_options()
+            self.child_name("default-security-group"),
+            vpc_id=vpc.id,
+            tags=self._tags("default"),
+            opts=self.child_options(protect=plan.protected),
         )
         blocks = {zone.zone: self._block(vpc, zone) for zone in plan.network.zones if zone.nodes_associated}
         gateways = self._gateways(vpc)

@@ -1,16 +1,19 @@
 """Security groups: what nodes may say to each other, to the control plane, and to the world."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pulumi
 import pulumi_aws as aws
 
 from components.base import PlatformComponent
 from governance.platform.model import PlatformPlan
-from governance.platform.rules import ITSELF, Rule, control_plane_rules, missing_rules, node_rules
+from governance.platform.plan import CLUSTER_TAG, ENVIRONMENT_TAG
+from governance.platform.rules import ITSELF, Rule, control_plane_traffic, missing_rules, node_rules
 
 RULE_TAG = "hyperpod-platform/rule"
 """On rules of ours: they don't count as having been in an existing group, or they would be taken away at the next run."""
+_INTERFACES_GONE = "30m"
+"""HyperPod's and EKS's network interfaces outlive their nodes by some minutes, and keep the group from being deleted."""
 
 
 class NodeSecurity(PlatformComponent, module="platform"):
@@ -34,7 +37,7 @@ class NodeSecurity(PlatformComponent, module="platform"):
         wanted = node_rules(plan)
         if existing is not None:
             self.group_id = existing
-            wanted = missing_rules(wanted, _present(existing, self), existing)
+            wanted = missing_rules(wanted, _present(plan, existing, self), existing)
         else:
             group = aws.ec2.SecurityGroup(
                 self.child_name("group"),
@@ -42,7 +45,7 @@ class NodeSecurity(PlatformComponent, module="platform"):
                 description="Nodes of the HyperPod cluster",
                 vpc_id=vpc_id,
                 tags={**plan.tags, "Name": f"{plan.names.prefix}-nodes"},
-                opts=self.child_options(),
+                opts=self.child_options(custom_timeouts=pulumi.CustomTimeouts(delete=_INTERFACES_GONE)),
             )
             self.group_id = group.id
         self.ready = [declare_rule(self, plan, self.group_id, rule, s3_prefix_list) for rule in wanted]
@@ -66,9 +69,9 @@ class ControlPlaneRules(PlatformComponent, module="platform"):
         self.ready = []
         # Where both groups were there before, so was their traffic: EC2 refuses a rule that a group has already.
         if plan.declared.eks.existing is None or plan.network.security_group is None:
-            for rule in control_plane_rules():
-                self.ready.append(declare_rule(self, plan, node_group_id, rule, eks_group_id, "nodes/"))
-                self.ready.append(declare_rule(self, plan, eks_group_id, rule, node_group_id, "eks/"))
+            traffic = control_plane_traffic(plan)
+            self.ready += [declare_rule(self, plan, node_group_id, rule, eks_group_id, "nodes/") for rule in traffic.nodes]
+            self.ready += [declare_rule(self, plan, eks_group_id, rule, node_group_id, "eks/") for rule in traffic.control_plane]
         self.finish()
 
 
@@ -97,12 +100,16 @@ def declare_rule(
     )
 
 
-def _present(group: str, owner: pulumi.Resource) -> Sequence[Rule]:
-    """The rules of an existing group that are not ours."""
+def _present(plan: PlatformPlan, group: str, owner: pulumi.Resource) -> Sequence[Rule]:
+    """The rules of an existing group that are not this cluster's own; those of another cluster, which shares the group, count."""
     options = pulumi.InvokeOptions(parent=owner)
     found = aws.vpc.get_security_group_rules(filters=[{"name": "group-id", "values": [group]}], opts=options)
-    rules = [aws.vpc.get_security_group_rule(security_group_rule_id=one, opts=options) for one in found.ids]
-    return [_rule(one) for one in rules if RULE_TAG not in (one.tags or {})]
+    rules = [aws.vpc.get_security_group_rule(security_group_rule_id=one, opts=options) for one in sorted(found.ids)]
+    return [_rule(one) for one in rules if not _ours(plan, one.tags or {})]
+
+
+def _ours(plan: PlatformPlan, tags: Mapping[str, str]) -> bool:
+    return RULE_TAG in tags and all(tags.get(key) == plan.tags[key] for key in (ENVIRONMENT_TAG, CLUSTER_TAG))
 
 
 def _rule(found: aws.vpc.GetSecurityGroupRuleResult) -> Rule:

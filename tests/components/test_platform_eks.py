@@ -20,6 +20,7 @@ from governance.platform.model import PlatformPlan
 
 ACCOUNT = "111122223333"
 KEY = "arn:aws:kms:us-west-2:111122223333:key/own"
+LOGS_KEY = "arn:aws:kms:us-west-2:111122223333:key/logs"
 ADMIN = "arn:aws:iam::111122223333:role/platform-admin"
 KUBECONFIG = '{"kind": "Config", "server": "https://the-server"}'
 NEW = f"eks: {{admins: ['{ADMIN}']}}"
@@ -66,7 +67,7 @@ def run(plan: PlatformPlan, *, preview: bool = False) -> Recording:
         network: Any = SimpleNamespace(
             vpc_id="vpc-0123456789abcdef0", control_plane_subnets=["subnet-a", "subnet-b"], ready=[way]
         )
-        eks = EksCluster("main/eks", plan, network, KEY, [rule], opts)
+        eks = EksCluster("main/eks", plan, network, SimpleNamespace(arn=KEY, logs_arn=LOGS_KEY), [rule], opts)
         NetworkAddons("main/addons", plan, eks, opts)
         NodeAddons("main/node-addons", plan, eks, [nodes], opts)
         for name in ("cluster_name", "arn", "kubeconfig", "security_group_id"):
@@ -127,7 +128,7 @@ def test_secrets_take_the_declared_key() -> None:
     given = "arn:aws:kms:us-west-2:111122223333:key/given"
     found = run(plan_of(f"eks: {{secrets_key: '{given}'}}"))
     assert the_cluster(found).inputs["encryptionConfigKeyArn"] == given
-    assert found.one("main/eks/logs").inputs["kmsKeyId"] == KEY
+    assert found.one("main/eks/logs").inputs["kmsKeyId"] == LOGS_KEY
 
 
 def test_pulumi_eks_makes_nothing_of_its_own(made: Recording) -> None:
@@ -188,7 +189,7 @@ def test_the_cluster_waits_for_its_log_group_its_roles_policy_and_the_network(ma
     assert "main/eks/role/role" in made.needs("main/eks/role/AmazonEKSClusterPolicy")
     logs = made.one("main/eks/logs").inputs
     assert logs["name"] == "/aws/eks/dev-main/cluster"
-    assert logs["kmsKeyId"] == KEY
+    assert logs["kmsKeyId"] == LOGS_KEY
     assert logs["retentionInDays"] == 365
 
 

@@ -180,8 +180,8 @@ def test_the_deployer_may_make_everything_that_has_a_name(tmp_path: Path) -> Non
     def program() -> None:
         opts = pulumi.ResourceOptions(providers=[aws.Provider("account", region="us-west-2")])
         key = Key("main/key", plan, opts)
-        network = Network("main/network", plan, key.arn, opts)
-        EksCluster("main/eks", plan, network, key.arn, [], opts)
+        network = Network("main/network", plan, key.logs_arn, opts)
+        EksCluster("main/eks", plan, network, key, [], opts)
         LifecycleBucket("main/lifecycle", plan, key.arn, scripts_in(tmp_path), opts)
         nowhere = pulumi.Output.from_input("x")
         ExecutionRole("main/execution-role", plan, nowhere, [], [], nowhere, nowhere, key.arn, opts)
