@@ -15,6 +15,9 @@ ANYWHERE = "0.0.0.0/0"
 ITSELF, OTHER = "self", "other"
 """Peers that have no id yet: the group itself, and the one it is declared with."""
 Direction = Literal["ingress", "egress"]
+_LUSTRE = ((988, 988, "lustre"), (1018, 1023, "lustre-low"))
+"""First and last port of FSx for Lustre's traffic."""
+_UNPRIVILEGED = (1025, 65_535)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -35,7 +38,11 @@ class Rule:
     description: str = ""
 
     def covers(self, other: Rule) -> bool:
-        """Whether whatever `other` lets through, this rule does too."""
+        """Whether whatever `other` lets through, this rule does too.
+
+        A block never covers a group, not even 0.0.0.0/0: EFA's own traffic has no addresses (EC2 User Guide, "Prepare an
+        EFA-enabled security group").
+        """
         if self.direction != other.direction or self.protocol not in (ALL, other.protocol):
             return False
         return self._covers_ports(other) and self._covers_peer(other)
@@ -55,47 +62,64 @@ class Rule:
 def node_rules(plan: PlatformPlan) -> tuple[Rule, ...]:
     """What nodes need: everything among themselves, and a way out.
 
-    EFA needs all traffic of the group to itself, in both directions, on every attached group (else HyperPod's health checks of EFA
-    fail). Lustre's ports are within that; they are written out, as AWS's own templates do, for a group whose rule for all is
-    narrowed one day. In a network without a way out nodes reach the VPC's own addresses alone: those of the endpoints; the
-    gateway endpoint of S3 is added where it is made.
+    EFA needs all traffic of the group to itself, in both directions and by naming the group, on every attached group: else
+    HyperPod's health checks of EFA fail. Lustre's ports are within that; they are written out, as AWS's own templates do, for a
+    group whose rule for all is narrowed one day. In a network without a way out nodes reach HTTPS of the VPC's own addresses,
+    where the endpoints are, and of S3's gateway endpoint. The VPC's DNS needs no rule: security groups don't see it (Amazon VPC,
+    "Security groups"). A file system there must have the nodes' group.
     """
     rules = [
         Rule("ingress", ALL, group=ITSELF, name="all-in", description="All traffic among nodes (EFA)"),
         Rule("egress", ALL, group=ITSELF, name="all-out", description="All traffic among nodes (EFA)"),
-        Rule("ingress", "tcp", 988, 988, group=ITSELF, name="lustre-in", description="FSx for Lustre"),
-        Rule("ingress", "tcp", 1018, 1023, group=ITSELF, name="lustre-low-in", description="FSx for Lustre"),
     ]
+    for first, last, name in _LUSTRE:
+        rules.append(Rule("ingress", "tcp", first, last, group=ITSELF, name=f"{name}-in", description="FSx for Lustre"))
     if not closed(plan):
-        rules.append(Rule("egress", ALL, cidr=ANYWHERE, name="out", description="Registries, AWS's services, updates"))
-    else:
-        rules += [
-            Rule(
-                "egress",
-                "tcp",
-                443,
-                443,
-                cidr=block,
-                name=f"https-out-{index}",
-                description="Interface endpoints of AWS's services",
-            )
-            for index, block in enumerate(blocks(plan))
-        ]
-        rules.append(Rule("egress", "tcp", 443, 443, prefix_list=OTHER, name="s3-out", description="S3's gateway endpoint"))
-        rules += [
-            Rule("egress", protocol, 53, 53, cidr=block, name=f"dns-out-{protocol}-{index}", description="The VPC's DNS")
-            for protocol in ("tcp", "udp")
-            for index, block in enumerate(blocks(plan))
-        ]
-    return tuple(rules)
+        return (*rules, Rule("egress", ALL, cidr=ANYWHERE, name="out", description="Registries, AWS's services, updates"))
+    inside = "Interface endpoints of AWS's services"
+    for index, block in enumerate(blocks(plan)):
+        rules.append(Rule("egress", "tcp", 443, 443, cidr=block, name=f"https-out-{index}", description=inside))
+    return (*rules, Rule("egress", "tcp", 443, 443, prefix_list=OTHER, name="s3-out", description="S3's gateway endpoint"))
 
 
-def control_plane_rules() -> tuple[Rule, ...]:
-    """Rules of the nodes' group and of the control plane's, each towards the other (EKS, "Security group requirements")."""
-    return (
-        Rule("ingress", ALL, group=OTHER, name="in", description="Between control plane and nodes"),
-        Rule("egress", ALL, group=OTHER, name="out", description="Between control plane and nodes"),
+@dataclass(frozen=True, slots=True)
+class ControlPlaneTraffic:
+    """Rules of the nodes' group and of the control plane's, each towards the other."""
+
+    nodes: tuple[Rule, ...]
+    control_plane: tuple[Rule, ...]
+
+
+def control_plane_traffic(plan: PlatformPlan) -> ControlPlaneTraffic:
+    """What nodes and control plane say to each other.
+
+    Nodes reach the API server; it reaches their kubelets (10250), webhooks, aggregated APIs and proxied pods, which listen on
+    ports of their own choice (EKS, "Security group requirements": 443 and 10250 at least, and what the pods need). The group of
+    an existing cluster may hold other nodes, with its DNS and pods that ours talk to: there everything is let through.
+    """
+    if plan.declared.eks.existing is not None:
+        both = tuple(
+            Rule(direction, ALL, group=OTHER, name=name, description="Between HyperPod's nodes, the control plane and its nodes")
+            for direction, name in _DIRECTIONS
+        )
+        return ControlPlaneTraffic(nodes=both, control_plane=both)
+    return ControlPlaneTraffic(
+        nodes=(_https("egress", "API server"), _https("ingress", "Webhooks"), _ports("ingress")),
+        control_plane=(_https("ingress", "API server"), _https("egress", "Webhooks"), _ports("egress")),
     )
+
+
+_DIRECTIONS: tuple[tuple[Direction, str], ...] = (("ingress", "all-in"), ("egress", "all-out"))
+
+
+def _https(direction: Direction, description: str) -> Rule:
+    return Rule(direction, "tcp", 443, 443, group=OTHER, name=f"https-{direction}", description=description)
+
+
+def _ports(direction: Direction) -> Rule:
+    first, last = _UNPRIVILEGED
+    words = "Kubelets, webhooks and proxied pods"
+    return Rule(direction, "tcp", first, last, group=OTHER, name=f"ports-{direction}", description=words)
 
 
 def closed(plan: PlatformPlan) -> bool:
