@@ -49,7 +49,7 @@ class Endpoints(PlatformComponent, module="platform"):
         group = aws.ec2.SecurityGroup(
             self.child_name("group"),
             name=f"{plan.names.prefix}-endpoints",
-            description="Interface endpoints of AWS's services",
+            description="Interface endpoints of AWS services",
             vpc_id=vpc_id,
             tags=self._tags(plan, "endpoints"),
             opts=self.child_options(),

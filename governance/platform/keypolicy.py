@@ -23,14 +23,12 @@ def key_policy(plan: PlatformPlan) -> Document:
 def logs_key_policy(plan: PlatformPlan) -> Document:
     """The same, and CloudWatch Logs may use the key for log groups of the account alone.
 
-    It comes with no identity of the account and so must be named (CloudWatch Logs, "Encrypt log data").
+    It comes with no identity of the account and so must be named. The encryption context, which names the log group and so the
+    account, is all that AWS documents it to bring along for a condition (CloudWatch Logs, "Encrypt log data").
     """
-    region, account = plan.declared.region, plan.declared.account
-    own = {
-        "ArnLike": {"kms:EncryptionContext:aws:logs:arn": plan.arn("logs", "log-group:*")},
-        "StringEquals": {"aws:SourceAccount": account},
-    }
-    return document(_account(plan), _allow("Logs", {"Service": f"logs.{region}.{plan.dns_suffix}"}, _USE, own))
+    logs = {"Service": f"logs.{plan.declared.region}.{plan.dns_suffix}"}
+    own = {"ArnLike": {"kms:EncryptionContext:aws:logs:arn": plan.arn("logs", "log-group:*")}}
+    return document(_account(plan), _allow("Logs", logs, _USE, own))
 
 
 def _account(plan: PlatformPlan) -> dict[str, Any]:

@@ -36,6 +36,7 @@ class Rule:
     name: str = ""
     """What tells the rule from its siblings, in resource names."""
     description: str = ""
+    """Shown beside the rule; EC2 takes letters, digits, spaces and ._-:/()#,@[]+=&;{}!$* there, and no quotes."""
 
     def covers(self, other: Rule) -> bool:
         """Whether whatever `other` lets through, this rule does too.
@@ -75,11 +76,11 @@ def node_rules(plan: PlatformPlan) -> tuple[Rule, ...]:
     for first, last, name in _LUSTRE:
         rules.append(Rule("ingress", "tcp", first, last, group=ITSELF, name=f"{name}-in", description="FSx for Lustre"))
     if not closed(plan):
-        return (*rules, Rule("egress", ALL, cidr=ANYWHERE, name="out", description="Registries, AWS's services, updates"))
-    inside = "Interface endpoints of AWS's services"
+        return (*rules, Rule("egress", ALL, cidr=ANYWHERE, name="out", description="Registries, AWS services, updates"))
+    inside = "Interface endpoints of AWS services"
     for index, block in enumerate(blocks(plan)):
         rules.append(Rule("egress", "tcp", 443, 443, cidr=block, name=f"https-out-{index}", description=inside))
-    return (*rules, Rule("egress", "tcp", 443, 443, prefix_list=OTHER, name="s3-out", description="S3's gateway endpoint"))
+    return (*rules, Rule("egress", "tcp", 443, 443, prefix_list=OTHER, name="s3-out", description="Gateway endpoint of S3"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def control_plane_traffic(plan: PlatformPlan) -> ControlPlaneTraffic:
     """
     if plan.declared.eks.existing is not None:
         both = tuple(
-            Rule(direction, ALL, group=OTHER, name=name, description="Between HyperPod's nodes, the control plane and its nodes")
+            Rule(direction, ALL, group=OTHER, name=name, description="Between HyperPod nodes, the control plane and its nodes")
             for direction, name in _DIRECTIONS
         )
         return ControlPlaneTraffic(nodes=both, control_plane=both)
