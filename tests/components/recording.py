@@ -85,21 +85,30 @@ class Recording:
         return [r for r in self.registered if not r.custom]
 
 
+Call = Callable[[pulumi.runtime.MockCallArgs], dict[str, Any]]
+"""Answers a lookup."""
+
+
 class _Echo(pulumi.runtime.Mocks):
-    """Answers with what was asked for."""
+    """Answers with what was asked for; lookups only where the test brings answers."""
+
+    def __init__(self, call: Call | None = None) -> None:
+        self._call = call
 
     def new_resource(self, args: pulumi.runtime.MockResourceArgs) -> tuple[str, dict[str, Any]]:
         return f"{args.name}-id", args.inputs
 
     def call(self, args: pulumi.runtime.MockCallArgs) -> dict[str, Any]:
+        if self._call is not None:
+            return self._call(args)
         raise AssertionError(f"nothing should be looked up, but {args.token} was")
 
 
 class RecordingMonitor(mocks.MockMonitor):
     """A mock monitor that keeps the requests."""
 
-    def __init__(self) -> None:
-        super().__init__(_Echo())
+    def __init__(self, call: Call | None = None) -> None:
+        super().__init__(_Echo(call))
         self.recording = Recording()
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - the protocol's name
@@ -150,13 +159,14 @@ def record(
     config: Mapping[str, Any] | None = None,
     secrets: Iterable[str] = (),
     preview: bool = False,
+    call: Call | None = None,
 ) -> Recording:
     """Run a program to its end, all registrations and applies included. Raises what it raises.
 
-    `config` are settings of the project; those that are no text are passed as JSON, as the engine does.
+    `config` are settings of the project; those that are no text are passed as JSON, as the engine does. `call` answers lookups.
     """
-    monitor = RecordingMonitor()
-    mocks.set_mocks(_Echo(), project=PROJECT, stack=stack, preview=preview, monitor=monitor)
+    monitor = RecordingMonitor(call)
+    mocks.set_mocks(_Echo(call), project=PROJECT, stack=stack, preview=preview, monitor=monitor)
     settings.SETTINGS.engine = _Engine(monitor.recording)
     texts = {f"{PROJECT}:{key}": value if isinstance(value, str) else json.dumps(value) for key, value in (config or {}).items()}
     set_all_config(texts, [f"{PROJECT}:{key}" for key in secrets])

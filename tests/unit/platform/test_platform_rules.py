@@ -235,11 +235,10 @@ def key_document(region: str = "us-west-2", *, logs: bool = True) -> dict[str, A
 
 
 def linted(document: dict[str, Any]) -> list[str]:
-    """What parliament finds in a key's policy, whose resource is `*`: it knows identity policies alone."""
+    """What parliament finds in a key's policy. It takes it for an identity's, where `*` would not mean the key alone."""
     statements = [{key: value for key, value in one.items() if key != "Principal"} for one in document["Statement"]]
-    assert all(one["Resource"] == "*" for one in statements)
-    found = parliament.analyze_policy_string(json.dumps({**document, "Statement": statements}))
-    return [f"{finding.issue}: {finding.detail}" for finding in found.findings]
+    found = parliament.analyze_policy_string(json.dumps({**document, "Statement": statements})).findings
+    return [f"{finding.issue}: {finding.detail}" for finding in found if finding.issue != "RESOURCE_STAR"]
 
 
 @pytest.mark.parametrize("logs", [True, False])
