@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -65,6 +66,16 @@ class AwsProject:
         assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {file}"
         (self.root / file).write_text(text.replace(old, new))
 
+    @contextmanager
+    def edited(self, file: str, old: str, new: str) -> Iterator[None]:
+        """The same for a block of code."""
+        before = (self.root / file).read_text()
+        self.edit(file, old, new)
+        try:
+            yield
+        finally:
+            (self.root / file).write_text(before)
+
     def account(self, environment: str) -> str:
         (cluster,) = Project(self.root).load(environment).environment.clusters.values()
         return str(cluster.account)  # type: ignore[union-attr]
@@ -84,6 +95,16 @@ class AwsProject:
     def destroy(self, stack: str) -> Changes:
         with self.engine(stack) as engine:
             return engine.destroy()
+
+    def clear(self, *stacks: str) -> None:
+        """Remove stacks, protected or not, however far they came."""
+        for thing in self.cloud.things("eks cluster"):
+            thing.properties["deletionProtection"] = False
+        for stack in stacks:
+            with self.engine(stack) as engine:
+                if engine.state():
+                    engine.unprotect()
+                    engine.destroy()
 
     def refused(self, stack: str, verb: str = "up") -> str:
         """The words of the error with which an up, preview or destroy ends."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,22 +20,33 @@ pytestmark = pytest.mark.engine
 PLATFORM_TYPES = ("aws:ec2/", "aws:kms/", "aws:s3/", "aws:vpc/", "eks:index:", "aws:eks/cluster:", "aws-native:sagemaker:Cluster")
 
 
-def cloud_of(sandbox: Sandbox, account: str) -> FakeCloud:
+def cloud_of(sandbox: Sandbox, account: str = "111122223333") -> FakeCloud:
     return FakeCloud(str(sandbox.kubeconfig), account=account)
+
+
+@contextmanager
+def project_of(cloud: FakeCloud, folder: Path, *stacks: str) -> Iterator[AwsProject]:
+    """The project, of whose stacks nothing stays in the shared API server."""
+    project = AwsProject(folder, cloud)
+    try:
+        yield project
+    finally:
+        cloud.heal()
+        project.clear(*stacks)
 
 
 @pytest.fixture(scope="module")
 def prod(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[AwsProject]:
     """Production from nothing, in one stack."""
-    with cloud_of(sandbox, "111122223333") as cloud:
+    with cloud_of(sandbox) as cloud:
         project = AwsProject(tmp_path_factory.mktemp("prod"), cloud)
         project.preview("prod")
         assert not cloud.changes(), "a preview touches nothing"
         project.up("prod")
-        yield project
-        if cloud.things("hyperpod cluster"):  # a test has failed half-way
-            with project.engine("prod") as engine:
-                engine.unprotect()
+        try:
+            yield project
+        finally:
+            project.clear("prod")
 
 
 def team_namespaces(sandbox: Sandbox) -> set[str]:
@@ -113,28 +125,28 @@ def test_a_count_is_an_update_in_place(prod: AwsProject) -> None:
 
 
 def test_another_name_is_refused_and_nothing_is_touched(prod: AwsProject) -> None:
-    prod.edit("environments/prod.yaml", "      node_recovery: automatic", "      name: another\n      node_recovery: automatic")
     prod.cloud.forget_calls()
-    for verb in ("preview", "up"):
-        assert "protect" in prod.refused("prod", verb)
+    with prod.edited(
+        "environments/prod.yaml", "      node_recovery: automatic", "      name: another\n      node_recovery: automatic"
+    ):
+        for verb in ("preview", "up"):
+            assert "protect" in prod.refused("prod", verb)
     assert prod.cloud.changes() == []
-    prod.edit("environments/prod.yaml", "      name: another\n", "")
 
 
 def test_an_unsafe_jump_of_the_add_on_is_refused_in_the_preview(prod: AwsProject) -> None:
     """Down is as unsafe as 1.3 → 1.5: the Kueue inside can't read what the newer one has stored."""
-    prod.edit("environments/prod.yaml", "version: v1.6.0-eksbuild.1", "version: v1.3.1-eksbuild.1")
     prod.cloud.forget_calls()
-    for verb in ("preview", "up"):
-        assert "v1.6.0-eksbuild.1" in prod.refused("prod", verb)
-    assert [c for c in prod.cloud.changes() if c.type == "aws:eks/addon:Addon"] == []
-    prod.edit("environments/prod.yaml", "version: v1.3.1-eksbuild.1", "version: v1.6.0-eksbuild.1")
+    with prod.edited("environments/prod.yaml", "version: v1.6.0-eksbuild.1", "version: v1.3.1-eksbuild.1"):
+        for verb in ("preview", "up"):
+            assert "v1.6.0-eksbuild.1" in prod.refused("prod", verb)
+    assert prod.cloud.changes() == []
 
 
 def test_destroy_is_refused_and_then_goes_in_reverse(prod: AwsProject, sandbox: Sandbox) -> None:
     prod.cloud.forget_calls()
     assert "protect" in prod.refused("prod", "destroy")
-    assert prod.cloud.changes() == [], "what is refused takes nothing with it"
+    assert [call.name for call in prod.cloud.changes()] == [], "what is refused takes nothing with it"
     # The documented way: protection off, up, and then what Pulumi itself protects of the teams.
     prod.edit("environments/prod.yaml", "protection: true", "protection: false")
     prod.up("prod")
@@ -148,14 +160,13 @@ def test_destroy_is_refused_and_then_goes_in_reverse(prod: AwsProject, sandbox: 
     assert team_namespaces(sandbox) == set()
 
 
-# The other examples --------------------------------------------------------------------------------------------------------------
+# The other examples ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("stack", ["dev", "staging"])
 def test_an_example_comes_stays_and_goes(stack: str, sandbox: Sandbox, tmp_path: Path) -> None:
     account = AwsProject(tmp_path / "probe", FakeCloud()).account(stack)
-    with cloud_of(sandbox, account) as cloud:
-        project = AwsProject(tmp_path, cloud)
+    with cloud_of(sandbox, account) as cloud, project_of(cloud, tmp_path, stack) as project:
         assert project.preview(stack).create > 50
         project.up(stack)
         assert disorder(cloud, "create") == []
@@ -171,8 +182,8 @@ def test_an_example_comes_stays_and_goes(stack: str, sandbox: Sandbox, tmp_path:
 
 def test_prod_in_two_stacks(sandbox: Sandbox, tmp_path: Path) -> None:
     """A team's change in the governance layer can't touch the platform: nothing of it is in that stack."""
-    with cloud_of(sandbox, "111122223333") as cloud:
-        project = AwsProject(tmp_path, cloud)
+    stacks = ("prod-governance", "prod-platform")
+    with cloud_of(sandbox) as cloud, project_of(cloud, tmp_path, *stacks) as project:
         project.up("prod-platform")
         assert not cloud.find("create", "aws-native:sagemaker:ComputeQuota")
         outputs = project.up("prod-governance").outputs
@@ -182,7 +193,7 @@ def test_prod_in_two_stacks(sandbox: Sandbox, tmp_path: Path) -> None:
             types = {resource["type"] for resource in engine.state()["deployment"]["resources"]}
         assert not [type_ for type_ in types if type_.startswith(PLATFORM_TYPES)]
 
-        project.edit("teams/nlp.yaml", "weight: ", "weight: 1")
+        project.edit("teams/nlp.yaml", "weight: 10", "weight: 12")
         touched: list[Progress] = []
         changes = project.preview("prod-governance", touched.append)
         assert changes.total == changes.update == 1
@@ -192,7 +203,7 @@ def test_prod_in_two_stacks(sandbox: Sandbox, tmp_path: Path) -> None:
 
         project.edit("environments/prod.yaml", "protection: true", "protection: false")
         project.up("prod-platform")
-        for stack in ("prod-governance", "prod-platform"):
+        for stack in stacks:
             with project.engine(stack) as engine:
                 engine.unprotect()
         project.destroy("prod-governance")
@@ -201,7 +212,7 @@ def test_prod_in_two_stacks(sandbox: Sandbox, tmp_path: Path) -> None:
 
 
 def test_a_platform_stack_that_is_not_named_is_a_finding(sandbox: Sandbox, tmp_path: Path) -> None:
-    with cloud_of(sandbox, "111122223333") as cloud:
+    with cloud_of(sandbox) as cloud:
         project = AwsProject(tmp_path, cloud)
         project.edit("Pulumi.prod-governance.yaml", "  hyperpod-platform:platform_stack:", "  hyperpod-platform:another:")
         from config.findings import ConfigError
@@ -214,29 +225,19 @@ def test_a_platform_stack_that_is_not_named_is_a_finding(sandbox: Sandbox, tmp_p
         assert cloud.changes() == []
 
 
-# Faults --------------------------------------------------------------------------------------------------------------------------
+# Faults ------------------------------------------------------------------------------------------------------------------------
 
 
 def mutating_calls(sandbox: Sandbox, folder: Path) -> int:
     """How many calls an undisturbed up of dev takes."""
-    with cloud_of(sandbox, "111122223333") as cloud:
-        project = AwsProject(folder, cloud)
+    with cloud_of(sandbox) as cloud, project_of(cloud, folder, "dev") as project:
         project.up("dev")
-        calls = len(cloud.changes())
-        _clear(project, "dev")
-        return calls
-
-
-def _clear(project: AwsProject, stack: str) -> None:
-    with project.engine(stack) as engine:
-        engine.unprotect()
-        engine.destroy()
+        return len(cloud.changes())
 
 
 def converges(sandbox: Sandbox, folder: Path, nth: int, kind: str) -> None:
     """An up with a fault at its nth call, then one without: everything is there, and nothing was made twice."""
-    with cloud_of(sandbox, "111122223333") as cloud:
-        project = AwsProject(folder, cloud)
+    with cloud_of(sandbox) as cloud, project_of(cloud, folder, "dev") as project:
         getattr(cloud, kind)(nth=nth)
         assert project.refused("dev")
         cloud.heal()
@@ -244,19 +245,20 @@ def converges(sandbox: Sandbox, folder: Path, nth: int, kind: str) -> None:
         made = Counter(call.urn for call in cloud.find("create") if call.ok)
         assert {urn: times for urn, times in made.items() if times > 1} == {}
         assert project.up("dev").changes.total == 0
-        _clear(project, "dev")
-        assert Counter(thing.noun for thing in cloud.things()) == Counter({"helm release": 1})
+
+
+@pytest.fixture(scope="module")
+def calls(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> int:
+    return mutating_calls(sandbox, tmp_path_factory.mktemp("count"))
 
 
 @pytest.mark.parametrize(("share", "kind"), [(0.1, "throttle"), (0.5, "fail"), (0.9, "fail")])
-def test_an_up_after_a_fault_converges(share: float, kind: str, sandbox: Sandbox, tmp_path: Path) -> None:
-    calls = mutating_calls(sandbox, tmp_path / "count")
-    converges(sandbox, tmp_path / "fault", max(1, int(calls * share)), kind)
+def test_an_up_after_a_fault_converges(share: float, kind: str, calls: int, sandbox: Sandbox, tmp_path: Path) -> None:
+    converges(sandbox, tmp_path, max(1, int(calls * share)), kind)
 
 
 @pytest.mark.full
 @pytest.mark.timeout(7200)
-def test_an_up_after_a_fault_at_any_call_converges(sandbox: Sandbox, tmp_path: Path) -> None:
-    calls = mutating_calls(sandbox, tmp_path / "count")
+def test_an_up_after_a_fault_at_any_call_converges(calls: int, sandbox: Sandbox, tmp_path: Path) -> None:
     for nth in range(1, calls + 1):
         converges(sandbox, tmp_path / f"fault-{nth}", nth, "fail")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import time
+from typing import Any, Final
 
+from fakecloud.calls import AwsError
 from live.connection import ApiError, connect
+
+_PATIENCE: Final = 30.0
 
 
 class TeamNamespaces:
@@ -25,6 +29,19 @@ class TeamNamespaces:
             self._tolerantly("POST", "/api/v1/namespaces", body, 409)
         elif op == "delete":
             self._tolerantly("DELETE", f"/api/v1/namespaces/{name}", None, 404)
+            self._gone(name)
+
+    def _gone(self, name: str) -> None:
+        """Wait for the end of a namespace: a quota counts as deleted when nothing of it is left."""
+        deadline = time.monotonic() + _PATIENCE
+        while time.monotonic() < deadline:
+            try:
+                self._connection.request("GET", f"/api/v1/namespaces/{name}")
+            except ApiError as error:
+                if error.status == 404:
+                    return
+            time.sleep(0.1)
+        raise AwsError("InternalFailure", f"namespace {name} does not end")
 
     def _tolerantly(self, method: str, path: str, body: Any, status: int) -> None:
         try:
