@@ -37,6 +37,7 @@ class NodeSecurity(PlatformComponent, module="platform"):
         wanted = node_rules(plan)
         if existing is not None:
             self.group_id = existing
+            _check(plan, existing, self)
             wanted = missing_rules(wanted, _present(plan, existing, self), existing)
         else:
             group = aws.ec2.SecurityGroup(
@@ -100,6 +101,14 @@ def declare_rule(
     )
 
 
+def _check(plan: PlatformPlan, group: str, owner: pulumi.Resource) -> None:
+    """Raises RunError for a group of another VPC than the declared one: HyperPod would find out after everything else is made."""
+    found = aws.ec2.get_security_group(id=group, opts=pulumi.InvokeOptions(parent=owner))
+    if found.vpc_id != plan.network.vpc:
+        message = f"the security group {group} lies in {found.vpc_id}, not in {plan.network.vpc}: correct `network`"
+        raise pulumi.RunError(f"{message} in the environment")
+
+
 def _present(plan: PlatformPlan, group: str, owner: pulumi.Resource) -> Sequence[Rule]:
     """The rules of an existing group that are not this cluster's own; those of another cluster, which shares the group, count."""
     options = pulumi.InvokeOptions(parent=owner)
@@ -113,12 +122,11 @@ def _ours(plan: PlatformPlan, tags: Mapping[str, str]) -> bool:
 
 
 def _rule(found: aws.vpc.GetSecurityGroupRuleResult) -> Rule:
-    everything = found.ip_protocol == "-1"
     return Rule(
         "egress" if found.is_egress else "ingress",
         found.ip_protocol,
-        None if everything else found.from_port,
-        None if everything else found.to_port,
+        found.from_port,
+        found.to_port,
         found.referenced_security_group_id or None,
         found.cidr_ipv4 or found.cidr_ipv6 or None,
         found.prefix_list_id or None,

@@ -329,7 +329,6 @@ def subnet_answers(**changed: dict[str, Any]) -> Answers:
 
     def call(args: pulumi.runtime.MockCallArgs) -> dict[str, Any]:
         assert args.token == "aws:ec2/getSubnet:getSubnet"
-        assert "provider" in dir(args)
         assert args.provider
         asked = args.args["id"]
         found = {"id": asked, "vpcId": VPC, "availabilityZone": zones.get(asked, "us-west-2d"), "mapPublicIpOnLaunch": False}
@@ -372,11 +371,13 @@ def test_subnets_that_are_not_what_was_declared_are_refused(changed: dict[str, A
 WITH_GROUP = {**EXISTING, "security_group": GROUP}
 
 
-def group_answers(rules: list[dict[str, Any]]) -> Answers:
+def group_answers(rules: list[dict[str, Any]], vpc: str = VPC) -> Answers:
     """Existing subnets, and an existing group with these rules, as EC2 tells of them."""
     subnets = subnet_answers()
 
     def call(args: pulumi.runtime.MockCallArgs) -> dict[str, Any]:
+        if args.token == "aws:ec2/getSecurityGroup:getSecurityGroup":
+            return {"id": args.args["id"], "vpcId": vpc}
         if args.token == "aws:vpc/getSecurityGroupRules:getSecurityGroupRules":
             assert args.args["filters"] == [{"name": "group-id", "values": [GROUP]}]
             return {"id": "rules", "ids": [f"sgr-{index}" for index in range(len(rules))]}
@@ -445,6 +446,11 @@ def test_rules_of_another_cluster_in_the_group_are_there() -> None:
         assert rule["tags"][RULE_TAG]
         rule["tags"] = {**rule["tags"], "hyperpod-platform/cluster": "other"}
     assert rules_of(run(plan_with(WITH_GROUP), group_answers([WORLD_OUT, *theirs])), "main/security") == {}
+
+
+def test_a_group_of_another_vpc_is_refused() -> None:
+    with pytest.raises(pulumi.RunError, match=f"{GROUP} lies in vpc-theirs, not in {VPC}: correct `network`"):
+        run(plan_with(WITH_GROUP), group_answers([], vpc="vpc-theirs"))
 
 
 def test_where_both_groups_are_there_their_traffic_is_too() -> None:

@@ -186,6 +186,7 @@ def test_a_closed_network_has_no_way_out() -> None:
 def test_of_an_existing_network_nothing_is_assumed() -> None:
     plan = plan_of(network=EXISTING)
     assert not closed(plan)
+    assert not closed(plan_of(network={**EXISTING, "egress": "closed"}))
     assert blocks(plan) == ()
     assert "out" in {rule.name for rule in node_rules(plan)}
 
