@@ -23,6 +23,7 @@ def hyperpod_findings(cluster: HyperPodCluster, source: Layered, path: Path_) ->
     """Contradictions within one cluster of kind hyperpod, which stands at `path`."""
     yield from _eks(cluster, source, path)
     yield from _karpenter(cluster, source, path)
+    yield from _volume_keys(cluster, source, path)
     yield from _names(cluster, source, path)
     yield from _tags(cluster.tags, source, (*path, "tags"))
     for name, group in cluster.instance_groups.items():
@@ -53,6 +54,29 @@ def _eks(cluster: HyperPodCluster, source: Layered, path: Path_) -> Iterator[Fin
         where = source.where((*path, "eks", "existing"))
         message = f"the existing cluster {quoted(eks.existing)} can't stand in a network that is still to be made"
         yield problem_at("eks-network", where, message, "give network.vpc and network.subnets, those of the cluster")
+
+
+def _volume_keys(cluster: HyperPodCluster, source: Layered, path: Path_) -> Iterator[Finding]:
+    """Where SageMaker takes no key of ours (SageMaker, "Customer managed keys for HyperPod")."""
+    for name, restricted in cluster.restricted_instance_groups.items():
+        for index, volume in enumerate(restricted.volumes):
+            if volume.key is not None:
+                where = source.where((*path, "restricted_instance_groups", name, "volumes", index, "key"))
+                message = f"volumes of the restricted group `{name}` take no key but SageMaker's own"
+                yield problem_at("volume-key-restricted", where, message, "remove it")
+    if cluster.hyperpod.continuous_provisioning:
+        return
+    message, remedy = (
+        "a key for volumes needs continuous provisioning",
+        "set hyperpod.continuous_provisioning: true, or remove it",
+    )
+    if cluster.hyperpod.volume_key is not None:
+        yield problem_at("volume-key-continuous", source.where((*path, "hyperpod", "volume_key")), message, remedy)
+    for name, group in cluster.instance_groups.items():
+        for index, volume in enumerate(group.volumes):
+            if volume.key is not None:
+                where = source.where((*path, "instance_groups", name, "volumes", index, "key"))
+                yield problem_at("volume-key-continuous", where, message, remedy)
 
 
 def _karpenter(cluster: HyperPodCluster, source: Layered, path: Path_) -> Iterator[Finding]:

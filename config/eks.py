@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from config.findings import quoted
-from config.vocabulary import Model, RoleArn, Words, problem
+from config.vocabulary import LogDays, Model, RoleArn, Words, problem
 
 _VERSION = re.compile(r"1\.(?:[1-9][0-9])\Z")
 _ADDON_VERSION = re.compile(r"v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+\Z")
@@ -80,7 +80,7 @@ class Eks(Model):
     """IAM roles that administer the cluster (access entries with AmazonEKSClusterAdminPolicy)."""
     secrets_key: KeyArn | None = None
     """KMS key for the envelope encryption of secrets; default: one is made. Once on, EKS can't switch it off."""
-    log_days: Annotated[int, Field(ge=1, le=3653)] = 365
+    log_days: LogDays = 365
     """Days that the control plane's logs are kept."""
     addons: dict[EksAddon, AddonVersion] = Field(default_factory=dict)
     """Pinned versions of add-ons; the others get EKS's default for the Kubernetes version. vpc-cni needs 1.18.3 or newer."""

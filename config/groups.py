@@ -131,7 +131,7 @@ class HyperPodGroup(InstanceGroup):
     """Nodes of a HyperPod cluster."""
 
     availability_zone: Zone | None = None
-    """The one zone of its nodes; types with EFA need it: their health checks fail across zones. Default: any."""
+    """The one zone of its nodes; types with EFA need it: their checks fail across zones. Default: any of the first three."""
     taints: Annotated[List(Taint), Field(max_length=50)] = ()  # type: ignore[valid-type]
     """Taints of the nodes, at most 50 (SageMaker API, KubernetesConfig); on the kueue backend at most 8."""
     flexible_types: Annotated[Words(InstanceTypeName), Field(max_length=19)] = ()  # type: ignore[valid-type]

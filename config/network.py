@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from config.findings import quoted
-from config.vocabulary import Model, Words, problem
+from config.vocabulary import LogDays, Model, Words, problem
 
 _ZONE = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9](-[a-z]+-[0-9])?[a-z]\Z")
 LARGEST_PREFIX, SMALLEST_PREFIX = 16, 28
@@ -81,7 +81,7 @@ class Network(Model):
     egress: Egress = "nat"
     interface_endpoints: bool = False
     """Reach AWS's services through interface endpoints even where there is a NAT gateway; always so in a closed network."""
-    flow_log_days: Annotated[int, Field(ge=1, le=3653)] = 365
+    flow_log_days: LogDays = 365
     """Days that flow logs are kept."""
     vpc: VpcId | None = None
     """An existing VPC; nothing of it is changed but the rules that an existing security group lacks."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -87,6 +88,19 @@ def _duration(value: Any) -> Any:
     return total
 
 
+LOG_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
+"""Days that CloudWatch Logs can keep logs (PutRetentionPolicy)."""
+
+
+def _log_days(value: int) -> int:
+    if value not in LOG_DAYS:
+        place = bisect(LOG_DAYS, value)
+        near = " or ".join(str(days) for days in LOG_DAYS[max(0, place - 1) : place + 1])
+        remedy = f"use {near}; PutRetentionPolicy in CloudWatch's reference lists them all"
+        raise problem("log_days", f"{quoted(value)} is not a number of days that CloudWatch keeps logs for", remedy)
+    return value
+
+
 def _role_arn(value: str) -> str:
     if not _ROLE_ARN.match(value):
         raise problem("role_arn", f"{quoted(value)} is not the ARN of an IAM role", "arn:aws:iam::<12 digits>:role/<name>")
@@ -130,6 +144,8 @@ GroupName = Annotated[str, Field(min_length=1, max_length=253), AfterValidator(_
 """A Kubernetes group, 1–253 characters; not one of `system:`, which EKS refuses too."""
 Seconds = Annotated[int, BeforeValidator(_duration)]
 """A duration from 1 second to about 31 years; written `5m`, `1d12h`; held in seconds."""
+LogDays = Annotated[int, AfterValidator(_log_days)]
+"""Days that logs are kept, one of `LOG_DAYS`."""
 Count = Annotated[int, Field(ge=0, le=MAX_AMOUNT)]
 Amount = Annotated[float, Field(ge=0.001, le=MAX_AMOUNT)]
 """An amount of vCPU or GiB from 0.001; fractions below 1 m vCPU or 1 MiB are dropped."""

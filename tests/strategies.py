@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from config.catalogue import InstanceType, instance_types
 from config.load import Platform, Project
+from config.vocabulary import LOG_DAYS
 from governance.model import Plan
 from governance.plan import plan
 
@@ -272,9 +273,19 @@ def hyperpod_clusters(draw: st.DrawFn, *, managed: bool = False) -> dict[str, An
     cluster |= draw(st.fixed_dictionaries({}, optional={"eks": eks_clusters(), "hyperpod": hyperpod_settings()}))
     if karpenter:
         cluster["hyperpod"] = {**cluster.get("hyperpod", {}), "karpenter": True, "continuous_provisioning": True}
+    if not cluster.get("hyperpod", {}).get("continuous_provisioning", True):
+        _without_keys(cluster)
     if not managed and draw(st.booleans()):
         cluster |= draw(restricted(zones, set(names)))
     return cluster
+
+
+def _without_keys(cluster: dict[str, Any]) -> None:
+    """Without continuous provisioning, volumes take no key of ours."""
+    cluster["hyperpod"].pop("volume_key", None)
+    for group in cluster["instance_groups"].values():
+        for volume in group.get("volumes", ()):
+            volume.pop("key", None)
 
 
 def new_networks(zones: Sequence[str]) -> st.SearchStrategy[dict[str, Any]]:
@@ -285,7 +296,7 @@ def new_networks(zones: Sequence[str]) -> st.SearchStrategy[dict[str, Any]]:
             "cidr": st.integers(16, 31).map(lambda n: f"10.{n}.0.0/16"),
             "egress": st.sampled_from(["nat", "nat_per_zone", "closed"]),
             "interface_endpoints": st.booleans(),
-            "flow_log_days": st.integers(1, 3653),
+            "flow_log_days": st.sampled_from(LOG_DAYS),
         },
     )
 
@@ -317,7 +328,7 @@ def eks_clusters() -> st.SearchStrategy[dict[str, Any]]:
             "public_access_from": st.lists(st.sampled_from(["203.0.113.0/24", "198.51.100.7/32"]), unique=True),
             "admins": st.lists(role, max_size=3, unique=True),
             "secrets_key": key_arns(),
-            "log_days": st.integers(1, 3653),
+            "log_days": st.sampled_from(LOG_DAYS),
         },
     )
 

@@ -13,8 +13,8 @@ from typing import Any
 from config.groups import BatchSize, HyperPodGroup, RestrictedGroup, RollingUpdate, SharedFileSystem, Volume
 from governance.platform.model import GroupPlan, PlatformPlan
 
-MOST_SUBNETS = 16
-"""Subnets of one VpcConfig (SageMaker API)."""
+HOME_ZONES = 3
+"""Zones, by name, of the cluster's own VpcConfig. That can't be changed, yet so a fourth zone can come, for groups in it."""
 _CHECKS = {"instance_stress": "InstanceStress", "instance_connectivity": "InstanceConnectivity"}
 _STRATEGIES = {"when_idle": "WhenIdle", "when_all_idle": "WhenAllIdle"}
 
@@ -41,7 +41,7 @@ def cluster_args(plan: PlatformPlan, inputs: PayloadInputs) -> dict[str, Any]:
 
     Lists whose order means nothing are sorted, so that a reordered declaration is no difference; subnets above all, since
     another VpcConfig is another cluster. Raises ValueError for what SageMaker would refuse and the declaration alone can't show:
-    more than 16 subnets, a group in a zone without a subnet, a script without a place, Karpenter without a role.
+    a group in a zone without a subnet, a script without a place, Karpenter without a role.
     """
     hyperpod = plan.declared.hyperpod
     if hyperpod.karpenter and inputs.karpenter_role_arn is None:
@@ -49,7 +49,7 @@ def cluster_args(plan: PlatformPlan, inputs: PayloadInputs) -> dict[str, Any]:
     args: dict[str, Any] = {
         "cluster_name": plan.names.hyperpod,
         "orchestrator": {"eks": {"cluster_arn": inputs.eks_arn}},
-        "vpc_config": _vpc(inputs, sorted(inputs.node_subnets)),
+        "vpc_config": _vpc(inputs, sorted(inputs.node_subnets)[:HOME_ZONES]),
         "node_recovery": "Automatic" if hyperpod.node_recovery == "automatic" else "None",
         "instance_groups": [_group(plan, group, inputs) for group in plan.groups],
         "tags": [{"key": key, "value": value} for key, value in sorted(plan.tags.items())],
@@ -128,7 +128,8 @@ def _restricted(plan: PlatformPlan, name: str, declared: RestrictedGroup, inputs
     return _given(
         **_common(plan, name, declared, inputs),
         instance_type=declared.instance_type,
-        instance_storage_configs=[_ebs(plan, volume, inputs) for volume in declared.volumes] or None,
+        # SageMaker encrypts these with keys of its own; it takes no other ("Customer managed keys for HyperPod").
+        instance_storage_configs=[_ebs(volume, None) for volume in declared.volumes] or None,
         environment_config={"f_sx_lustre_config": _file_system(own)} if own else None,
     )
 
@@ -150,8 +151,6 @@ def _common(plan: PlatformPlan, name: str, declared: HyperPodGroup | RestrictedG
 
 
 def _vpc(inputs: PayloadInputs, zones: Sequence[str]) -> dict[str, Any]:
-    if len(zones) > MOST_SUBNETS:
-        raise ValueError(f"{len(zones)} subnets for the nodes; SageMaker takes {MOST_SUBNETS}: leave some out of `subnets`")
     return {"security_group_ids": list(inputs.security_groups), "subnets": [inputs.node_subnets[zone] for zone in zones]}
 
 
@@ -172,15 +171,17 @@ def _storage(plan: PlatformPlan, group: HyperPodGroup, inputs: PayloadInputs) ->
         for system in group.fsx_lustre
     ]
     openzfs = [{"dns_name": system.dns_name, "mount_path": system.mount_path} for system in group.fsx_openzfs]
+    # Keys of customers need continuous provisioning ("Customer managed keys for HyperPod").
+    own = inputs.key_arn if plan.declared.hyperpod.continuous_provisioning else None
+    key = plan.declared.hyperpod.volume_key or own
     return [
-        *(_ebs(plan, volume, inputs) for volume in group.volumes),
+        *(_ebs(volume, volume.key or key) for volume in group.volumes),
         *({"fsx_lustre_config": system} for system in lustre),
         *({"fsx_open_zfs_config": system} for system in openzfs),
     ]
 
 
-def _ebs(plan: PlatformPlan, volume: Volume, inputs: PayloadInputs) -> dict[str, Any]:
-    key = volume.key or plan.declared.hyperpod.volume_key or inputs.key_arn
+def _ebs(volume: Volume, key: Any) -> dict[str, Any]:
     root = True if volume.root else None
     return {"ebs_volume_config": _given(root_volume=root, volume_size_in_gb=volume.size_gib, volume_kms_key_id=key)}
 

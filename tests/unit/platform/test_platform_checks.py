@@ -260,6 +260,19 @@ def test_more_groups_than_a_cluster_holds() -> None:
     assert "101 groups" in found[0].message
 
 
+def test_keys_for_volumes_need_continuous_provisioning() -> None:
+    key = "arn:aws:kms:us-west-2:111122223333:key/00000000-0000-0000-0000-000000000000"
+    env = hyperpod(
+        groups=f"{H100}, volumes: [{{size_gib: 9, key: '{key}'}}]}}",
+        settings=f"hyperpod:\n  volume_key: {key}\n  continuous_provisioning: false",
+    )
+    assert [(i, line) for i, _, _, line in told(findings({}, env))] == [
+        ("volume-key-continuous", 9),
+        ("volume-key-continuous", 11),
+    ]
+    assert findings({}, env.replace("provisioning: false", "provisioning: true")) == []
+
+
 def test_karpenter_needs_continuous_provisioning() -> None:
     env = hyperpod(
         "governance: {topology: {enabled: false}}\n",

@@ -107,11 +107,22 @@ def test_the_order_of_groups_in_the_file_means_nothing(data: dict[str, Any], ran
     assert ignored_counts(one) == ignored_counts(other)
 
 
-def test_more_subnets_than_sagemaker_takes() -> None:
+def test_a_fourth_zone_leaves_the_clusters_own_network_alone() -> None:
+    """Another VpcConfig would be another cluster, and all nodes with it."""
     plan = plan_of()
-    many = {f"us-west-2{letter}": f"subnet-{letter}" for letter in "abcdefghijklmnopq"}
-    with pytest.raises(ValueError, match="17 subnets for the nodes; SageMaker takes 16"):
-        cluster_args(plan, inputs_for(plan, node_subnets=many))
+    three = {f"us-west-2{letter}": f"subnet-{letter}" for letter in "bac"}
+    four = {**three, "us-west-2d": "subnet-d"}
+    before, after = (cluster_args(plan, inputs_for(plan, node_subnets=subnets)) for subnets in (three, four))
+    assert before["vpc_config"] == after["vpc_config"]
+    assert after["vpc_config"]["subnets"] == ["subnet-a", "subnet-b", "subnet-c"]
+
+
+def test_volumes_take_no_key_of_ours_without_continuous_provisioning() -> None:
+    groups = {"cpu": {**CPU, "volumes": [{"size_gib": 100}]}}
+    for continuous, keys in ((True, {"volume_kms_key_id": KEY}), (False, {})):
+        plan = plan_of(groups, hyperpod={"continuous_provisioning": continuous})
+        (group,) = cluster_args(plan, inputs_for(plan))["instance_groups"]
+        assert group["instance_storage_configs"] == [{"ebs_volume_config": {"volume_size_in_gb": 100, **keys}}]
 
 
 def test_outputs_pass_untouched() -> None:
@@ -257,7 +268,7 @@ def test_restricted_groups() -> None:
             "on_start_deep_health_checks": ["InstanceStress"],
             "override_vpc_config": {"security_group_ids": SECURITY_GROUPS, "subnets": ["subnet-us-west-2a"]},
             "training_plan_arn": TRAINING_PLAN,
-            "instance_storage_configs": [{"ebs_volume_config": {"volume_size_in_gb": 100, "volume_kms_key_id": KEY}}],
+            "instance_storage_configs": [{"ebs_volume_config": {"volume_size_in_gb": 100}}],
             "environment_config": {"f_sx_lustre_config": {"size_in_gi_b": 1200, "per_unit_storage_throughput": 125}},
         }
     ]
