@@ -40,7 +40,7 @@ def up(
             say("nothing was changed")
             return 0
         with progress() as shown:
-            result = engine.up(on_event=_follow(shown, f"declaring {stack}"))
+            result = engine.up(on_event=_follow(shown, f"declaring {stack}"), refresh=deployment.counts_change_outside)
     if as_json:
         findings = [finding.as_dict() for finding in plan.findings]
         print_json({"stack": stack, "changes": asdict(result.changes), "teams": teams, "findings": findings})

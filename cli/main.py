@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli import check, demo, deploy, local, quotas, render
+from cli import check, demo, deploy, local, permissions, quotas, render
 from cli.console import count_words, no_color, print_findings, say
 from config.findings import ConfigError
 from live.connection import UnreachableError
@@ -31,6 +31,7 @@ app = typer.Typer(
 app.command()(check.check)
 app.command()(quotas.quotas)
 app.command()(render.render)
+app.command()(permissions.permissions)
 app.command()(deploy.up)
 app.command()(deploy.down)
 app.command()(demo.demo)

@@ -44,6 +44,12 @@ class Deployment:
         """The job contracts that the stack will export."""
         return job_contracts(self.plan) if "governance" in self.layers else []
 
+    @property
+    def counts_change_outside(self) -> bool:
+        """Whether an autoscaler sets counts that an update sends along: the state is then refreshed first, lest they be old."""
+        built = [cluster.platform for cluster in self.plan.clusters.values() if cluster.platform is not None]
+        return "platform" in self.layers and any(group.declared.autoscaled for one in built for group in one.groups)
+
     def guards(self, last: Mapping[str, Any]) -> Iterator[Finding]:
         """What the running clusters forbid; `last` are the outputs of the last deployment."""
         if "platform" in self.layers:
