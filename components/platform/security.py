@@ -110,7 +110,10 @@ def _check(plan: PlatformPlan, group: str, owner: pulumi.Resource) -> None:
 
 
 def _present(plan: PlatformPlan, group: str, owner: pulumi.Resource) -> Sequence[Rule]:
-    """The rules of an existing group that are not this cluster's own; those of another cluster, which shares the group, count."""
+    """The rules of an existing group that are not this cluster's own; those of another cluster, which shares the group, count.
+
+    When that cluster goes, its rules go with it: this one's next run adds what is missing then.
+    """
     options = pulumi.InvokeOptions(parent=owner)
     found = aws.vpc.get_security_group_rules(filters=[{"name": "group-id", "values": [group]}], opts=options)
     rules = [aws.vpc.get_security_group_rule(security_group_rule_id=one, opts=options) for one in sorted(found.ids)]

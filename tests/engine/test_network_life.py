@@ -12,7 +12,7 @@ from fakecloud import FakeCloud
 from fakecloud.project import CloudProject
 from platform_support import ZONES
 
-from sandbox.engine import Changes
+from sandbox.engine import EngineError
 
 pytestmark = pytest.mark.engine
 VPC, GROUP = "vpc-0123456789abcdef0", "sg-0123456789abcdef0"
@@ -26,13 +26,12 @@ import pulumi, pulumi_aws as aws
 from components.platform.keys import Key
 from components.platform.network import Network
 from components.platform.security import NodeSecurity
-from platform_support import plan_of
+from governance.platform.plan import platform_plan
+from platform_support import declared
 
 settings = json.loads(SETTINGS)
 for name in settings.pop("clusters"):
-    plan = plan_of(**settings)
-    object.__setattr__(plan, "cluster", name)
-    object.__setattr__(plan, "tags", {**plan.tags, "hyperpod-platform/cluster": name})
+    plan = platform_plan("dev", name, declared(**settings), managed=True)
     provider = aws.Provider(name, region="us-west-2")
     opts = pulumi.ResourceOptions(providers=[provider])
     key = Key(f"{name}/key", plan, opts)
@@ -64,7 +63,9 @@ def theirs(cloud: FakeCloud) -> FakeCloud:
     for zone, subnet in SUBNETS.items():
         cloud.existing("subnet", subnet, vpcId=VPC, availabilityZone=zone, mapPublicIpOnLaunch=False)
     cloud.existing("security group", GROUP, vpcId=VPC)
-    cloud.existing("security group rule", "sgr-out", securityGroupId=GROUP, cidrIpv4="0.0.0.0/0", ipProtocol="-1", status="egress")
+    cloud.existing(
+        "security group rule", "sgr-out", securityGroupId=GROUP, cidrIpv4="0.0.0.0/0", ipProtocol="-1", status="egress"
+    )
     return cloud
 
 
@@ -80,7 +81,7 @@ LACKING = ["all-in", "all-out", "lustre-in", "lustre-low-in"]
 def test_what_a_group_lacked_stays(project: CloudProject, theirs: FakeCloud) -> None:
     project.up(program(SHARED, protection=False))
     assert rules(theirs) == [(name, GROUP) for name in LACKING]
-    assert {one.noun for one in theirs.things()} == {"security group rule", "key", "alias"}
+    assert {one.noun for one in theirs.things()} == {"security group rule", "key", "key alias"}
     again = project.up().changes
     assert (again.create, again.update, again.replace, again.delete) == (0, 0, 0, 0)
     assert rules(theirs) == [(name, GROUP) for name in LACKING]
@@ -100,16 +101,30 @@ def test_clusters_share_a_group(project: CloudProject, theirs: FakeCloud) -> Non
 
 def test_a_closed_network_is_kept_until_it_may_go(project: CloudProject, cloud: FakeCloud) -> None:
     project.up(program(CLOSED))
-    made = {one.id for one in cloud.things()}
     assert not cloud.things("internet gateway")
     assert not cloud.things("nat gateway")
     again = project.up().changes
     assert (again.create, again.update, again.replace, again.delete) == (0, 0, 0, 0)
-    with pytest.raises(Exception, match="protect"):
+    kept = {noun: ids(cloud, noun) for noun in ("vpc", "subnet", "key", "key alias", "log group", "flow log")}
+    assert all(kept.values())
+    with pytest.raises(EngineError, match="protect"):
         project.destroy()
-    lost = [name for name in ("vpc", "subnet", "key", "alias", "log group", "flow log") if not cloud.things(name)]
-    assert lost == []
-    assert made
+    assert {noun: ids(cloud, noun) for noun in kept} == kept
     project.up(program(CLOSED, protection=False))
-    assert isinstance(project.destroy(), Changes)
+    assert {noun: ids(cloud, noun) for noun in kept} == kept
+    project.destroy()
     assert cloud.things() == []
+
+
+def ids(cloud: FakeCloud, noun: str) -> set[str]:
+    return {one.id for one in cloud.things(noun)}
+
+
+def test_a_zone_more_moves_nothing(project: CloudProject, cloud: FakeCloud) -> None:
+    project.up(program({"availability_zones": list(ZONES)}, protection=False))
+    before = ids(cloud, "subnet") | ids(cloud, "nat gateway") | ids(cloud, "route table")
+    fourth = {"availability_zones": [*ZONES, "us-west-2d"], "node_cidrs": {"us-west-2d": "10.200.0.0/16"}}
+    done = project.up(program({**fourth, "egress": "nat_per_zone"}, protection=False)).changes
+    assert (done.replace, done.delete) == (0, 0)
+    assert before <= ids(cloud, "subnet") | ids(cloud, "nat gateway") | ids(cloud, "route table")
+    assert len(ids(cloud, "nat gateway")) == 4
