@@ -44,9 +44,12 @@ format: setup ## Rewrite in the project's style
 	@$(RUN)/ruff format .
 	@$(RUN)/ruff check --fix .
 
-test: lint ## All tests: fast ones first, then those on a real engine and API server
+# Two at a time, file by file: tests on an engine mostly wait for it, and those of a file share what they have set up.
+PARALLEL := -n 2 --dist loadfile
+
+test: lint ## All tests, on a real engine and API server too
 	@$(RUN)/hpctl local tools
-	@$(RUN)/pytest -m "not full" tests/unit tests/components tests/contract tests/engine
+	@$(RUN)/pytest $(PARALLEL) -m "not full" tests/unit tests/components tests/contract tests/engine
 
 test-fast: lint ## Tests that need no engine
 	@$(RUN)/pytest -m "not full and not engine" tests/unit tests/components tests/contract

@@ -193,7 +193,7 @@ def test_a_garbage_collector_that_is_busy_is_not_waited_for(demo: Demo, monkeypa
         if step == "made: waiting for job pending":
             os.kill(manager, signal.SIGSTOP)
 
-    waiting = {"team": "foundation", "instance_type": "ml.p5.48xlarge", "pods": 21, "per_pod": "whole_node"}
+    waiting = {"team": "foundation", "instance_type": "ml.p5.48xlarge", "pods": 40, "per_pod": "whole_node"}
     try:
         (row,) = demo.run([made(workload=waiting, steps=[{"submit": "job"}, {"expect": {"job": "pending"}}])], stop)
         demo.assert_clean()
