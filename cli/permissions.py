@@ -11,6 +11,7 @@ import typer
 from cli.console import print_json, say
 from cli.context import StackOption, planned, root_of
 from config.findings import ConfigError, Finding, Severity
+from config.stack import layers_of
 
 
 def permissions(
@@ -23,12 +24,14 @@ def permissions(
     """Print the IAM policies that whoever deploys a stack needs, each no longer than a managed policy may be; all are needed."""
     from governance.platform.deployer import deployer_policies
 
-    platform, plan = planned(root_of(context), stack)
+    root = root_of(context)
+    platform, plan = planned(root, stack)
+    layers = layers_of(root, stack)
     policies = {
-        f"{plan.environment}-{name}-{number}": policy
+        f"{stack}-{name}-{number}": policy
         for name, cluster in plan.clusters.items()
         if cluster.platform is not None
-        for number, policy in enumerate(deployer_policies(cluster.platform), start=1)
+        for number, policy in enumerate(deployer_policies(cluster.platform, layers), start=1)
     }
     if not policies:
         where = platform.where("", ("clusters",), key=True)

@@ -39,6 +39,16 @@ class ChartSource(Model):
         given = [name for name in ("repository", "oci", "path") if getattr(self, name) is not None]
         if len(given) > 1:
             raise problem("chart_source", f"{' and '.join(given)} are given", "keep one of them")
-        if self.oci is not None and self.version is None:
-            raise problem("chart_version", "an OCI reference needs a version", "add `version:`")
+        if (self.oci is None) != (self.version is None):
+            message = "an OCI reference needs a version" if self.oci else "only an OCI reference has a version"
+            raise problem("chart_version", message, "add `version:`" if self.oci else "remove it, or give `oci`")
+        if self.oci is not None and self.sha256 is not None:
+            raise problem(
+                "chart_digest",
+                "the digest of an OCI reference is not checked",
+                "remove sha256; a registry has digests of its own",
+            )
+        for key in ("commit", "folder"):
+            if key in self.model_fields_set and (self.oci or self.path):
+                raise problem("chart_source", f"`{key}` belongs to a git repository", "remove it, or `oci` and `path`")
         return self

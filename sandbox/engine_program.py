@@ -25,6 +25,9 @@ _GC_THRESHOLD: Final = (100_000, 50, 100)
 _ENGINE_GONE: Final = "resource monitor shut down"
 """How the SDK words a request that the engine no longer takes, as an exception without a type of its own."""
 
+_LOOKUP_FAILED: Final = "invoke of "
+"""How the SDK begins what a provider answers to a lookup, again in an exception without a type of its own."""
+
 
 class Program:
     """Serves one run of ``__main__.py`` in ``folder`` on a loopback port (``--client``), with ``env`` added to the environment.
@@ -103,7 +106,9 @@ class Program:
             return str(error.code or "")
         if isinstance(error, (grpc.RpcError, asyncio.CancelledError)) or _ENGINE_GONE in str(error):
             return "the engine has ended the program"  # because of an error of its own, which it reports
-        if isinstance(error, ConfigError) or not isinstance(error, RunError):
+        if type(error) is Exception and str(error).startswith(_LOOKUP_FAILED):
+            self.error = EngineError(str(error).rpartition("returned an error: ")[2])
+        elif isinstance(error, ConfigError) or not isinstance(error, RunError):
             self.error = error
         return str(error) or type(error).__name__
 

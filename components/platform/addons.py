@@ -60,7 +60,7 @@ def _addon(
         owner.child_name(addon),
         cluster_name=eks.cluster_name,
         addon_name=addon,
-        addon_version=plan.declared.eks.addons.get(addon),
+        addon_version=plan.declared.eks.addons.get(addon) or _default_version(owner, plan, addon),
         configuration_values=json.dumps(settings, sort_keys=True) if settings else None,
         # EKS's own copy is there already and is taken over. Later on, what operators have set on the cluster (replicas,
         # variables) stays: the declaration has no fields for it.
@@ -72,3 +72,11 @@ def _addon(
         # The cluster is waited for, not only named; and its admins with it, who would have to repair an add-on.
         opts=owner.child_options(depends_on=[*eks.ready, *after], custom_timeouts=timeouts),
     )
+
+
+def _default_version(owner: PlatformComponent, plan: PlatformPlan, addon: EksAddon) -> pulumi.Output[str]:
+    """EKS's default for the declared Kubernetes version. Left away, an add-on would stay as it is when EKS is upgraded."""
+    found = aws.eks.get_addon_version_output(
+        addon_name=addon, kubernetes_version=plan.declared.eks.version, opts=pulumi.InvokeOutputOptions(parent=owner)
+    )
+    return found.version

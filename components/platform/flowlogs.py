@@ -39,7 +39,7 @@ class FlowLogs(PlatformComponent, module="platform"):
             assume_role_policy=text(trust("vpc-flow-logs.amazonaws.com", plan.declared.account)),
             permissions_boundary=plan.declared.permissions_boundary,
             tags=dict(plan.tags),
-            opts=self.child_options(),
+            opts=self.child_options(delete_before_replace=True),  # its name is given, and can't be had twice
         )
         streams = plan.arn("logs", f"log-group:{group_name}:*")
         policy = aws.iam.RolePolicy(

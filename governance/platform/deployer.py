@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from config.stack import LAYERS
 from governance.platform.iam import Conditions, Document, Statement, allow, document, parts
 from governance.platform.model import PlatformPlan
 from governance.platform.names import IAM_ROLE, bounded
@@ -34,17 +35,32 @@ _NETWORK_CHANGES = (
 )
 
 
+_CLOUD_CONTROL = (
+    "cloudformation:CancelResourceRequest",
+    "cloudformation:CreateResource",
+    "cloudformation:DeleteResource",
+    "cloudformation:GetResource",
+    "cloudformation:GetResourceRequestStatus",
+    "cloudformation:UpdateResource",
+)
+"""Cloud Control's calls, by which pulumi-aws-native works. They know no resources; each type's own permissions count too."""
 _KEYS_A_STATEMENT = 50
 """So that no statement is longer than a policy may be."""
 
 
-def deployer_policies(plan: PlatformPlan) -> list[Document]:
+def deployer_policies(plan: PlatformPlan, layers: Sequence[str] = LAYERS) -> list[Document]:
     """The policy as managed policies of the length that IAM takes; the principal needs them all."""
-    return parts(deployer_policy(plan))
+    return parts(deployer_policy(plan, layers))
 
 
-def deployer_policy(plan: PlatformPlan) -> Document:
-    """The policy. It guards against mistakes; whoever makes roles is to be trusted, or bounded by `permissions_boundary`."""
+def deployer_policy(plan: PlatformPlan, layers: Sequence[str] = LAYERS) -> Document:
+    """The policy. It guards against mistakes; whoever makes roles is to be trusted, or bounded by `permissions_boundary`.
+
+    `layers`: those that the principal deploys. The governance layer alone makes and changes nothing of the platform.
+    """
+    governance = [*_governance(plan)] if "governance" in layers else []
+    if "platform" not in layers:
+        return document(*governance)
     return document(
         *_lookups(plan),
         *_network(plan),
@@ -54,15 +70,12 @@ def deployer_policy(plan: PlatformPlan) -> Document:
         *_eks(plan),
         *_bucket(plan),
         *_hyperpod(plan),
+        *governance,
     )
 
 
 def _lookups(plan: PlatformPlan) -> Iterator[Statement]:
-    # Lists and descriptions know no resources; so do the calls of Cloud Control, which needs each type's own permissions too.
-    cloud_control = _calls(
-        "cloudformation",
-        "CancelResourceRequest CreateResource DeleteResource GetResource GetResourceRequestStatus UpdateResource",
-    )
+    # Lists and descriptions know no resources.
     ec2 = _calls(
         "ec2",
         "DescribeAccountAttributes DescribeAddresses DescribeAddressesAttribute DescribeAvailabilityZones DescribeFlowLogs "
@@ -72,7 +85,7 @@ def _lookups(plan: PlatformPlan) -> Iterator[Statement]:
     )
     sagemaker = _calls("sagemaker", "ListClusterSchedulerConfigs ListClusters ListComputeQuotas")
     others = ["eks:DescribeAddonVersions", "kms:ListAliases", "logs:DescribeLogGroups"]
-    yield allow("Lookups", [*cloud_control, *ec2, *sagemaker, *others], ["*"])
+    yield allow("Lookups", [*_CLOUD_CONTROL, *ec2, *sagemaker, *others], ["*"])
     yield allow("VpcAttributes", ["ec2:DescribeVpcAttribute"], [plan.arn("ec2", f"vpc/{plan.network.vpc or '*'}")])
 
 
@@ -185,6 +198,28 @@ def _eks(plan: PlatformPlan) -> Iterator[Statement]:
     yield allow("Eks", actions, arns)
 
 
+def _governance(plan: PlatformPlan) -> Iterator[Statement]:
+    """What the queues' layer calls: the add-on, quotas and scheduler configuration, access entries, and the cluster's token."""
+    name = plan.names.eks
+    eks = _calls(
+        "eks",
+        "AssociateAccessPolicy CreateAccessEntry DeleteAccessEntry DescribeAccessEntry DescribeCluster DisassociateAccessPolicy "
+        "ListAssociatedAccessPolicies ListTagsForResource TagResource UntagResource UpdateAccessEntry",
+    )
+    arns = [plan.arn("eks", f"cluster/{name}"), plan.arn("eks", f"access-entry/{name}/*")]
+    if plan.managed:
+        eks += _calls("eks", "CreateAddon DeleteAddon DescribeAddon DescribeUpdate UpdateAddon")
+        arns.append(plan.arn("eks", f"addon/{name}/*"))
+        sagemaker = _calls("sagemaker", "AddTags DeleteTags DescribeCluster ListTags")
+        for kind in ("ClusterSchedulerConfig", "ComputeQuota"):
+            sagemaker += _calls("sagemaker", f"Create{kind} Delete{kind} Describe{kind} Update{kind}")
+        kinds = ("cluster/*", "cluster-scheduler-config/*", "compute-quota/*")
+        yield allow("Quotas", sagemaker, [plan.arn("sagemaker", kind) for kind in kinds])
+        lists = _calls("sagemaker", "ListClusterSchedulerConfigs ListComputeQuotas")
+        yield allow("QuotaLookups", [*_CLOUD_CONTROL, *lists], ["*"])
+    yield allow("Access", eks, arns)
+
+
 def _bucket(plan: PlatformPlan) -> Iterator[Statement]:
     if plan.names.bucket is None:
         return
@@ -209,10 +244,6 @@ def _hyperpod(plan: PlatformPlan) -> Iterator[Statement]:
         "DescribeClusterNode ListClusterNodes ListTags UpdateCluster UpdateClusterSoftware",
     )
     kinds = ["cluster/*"]
-    if plan.managed:
-        kinds += ["cluster-scheduler-config/*", "compute-quota/*"]
-        for kind in ("ClusterSchedulerConfig", "ComputeQuota"):
-            actions += _calls("sagemaker", f"Create{kind} Delete{kind} Describe{kind} Update{kind}")
     declared = plan.declared
     plans = [group.training_plan for group in declared.instance_groups.values()]
     if any([*plans, *(group.training_plan for group in declared.restricted_instance_groups.values())]):

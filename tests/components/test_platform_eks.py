@@ -56,6 +56,14 @@ def found_cluster(mode: str = "API", vpc: str = "vpc-0123456789abcdef0") -> dict
 @pytest.fixture(autouse=True)
 def _as_eks_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording._Echo, "new_resource", lambda _, args: (f"{args.name}-id", outputs_of(args)))
+    monkeypatch.setattr(recording._Echo, "call", lambda _, args: default_version(args))
+
+
+def default_version(args: pulumi.runtime.MockCallArgs) -> dict[str, Any]:
+    """EKS's answer to which version of an add-on goes with a version of Kubernetes; nothing else is asked."""
+    assert args.token == "aws:eks/getAddonVersion:getAddonVersion"
+    minor = args.args["kubernetesVersion"].partition(".")[2]
+    return {**args.args, "version": f"v1.{minor}.0-eksbuild.1"}
 
 
 def run(plan: PlatformPlan, *, preview: bool = False) -> Recording:
@@ -279,20 +287,22 @@ def test_addons_take_over_what_eks_has_put_there(made: Recording) -> None:
         assert addon.inputs["resolveConflictsOnCreate"] == "OVERWRITE"
         assert addon.inputs["resolveConflictsOnUpdate"] == "PRESERVE"
         assert addon.inputs["preserve"] is True
-        assert "addonVersion" not in addon.inputs
         assert "serviceAccountRoleArn" not in addon.inputs
         assert set(addon.timeouts) == {"create", "update", "delete"}
 
 
 def test_versions_are_pinned_where_they_are_declared() -> None:
-    found = run(plan_of("eks: {addons: {vpc-cni: v1.20.0-eksbuild.1, coredns: v1.12.1-eksbuild.2}}"))
-    versions = {addon.inputs["addonName"]: addon.inputs.get("addonVersion") for addon in found.of("Addon")}
-    assert versions == {
-        "vpc-cni": "v1.20.0-eksbuild.1",
-        "kube-proxy": None,
-        "eks-pod-identity-agent": None,
-        "coredns": "v1.12.1-eksbuild.2",
-    }
+    """The others follow Kubernetes: left to itself, an add-on would stay as it was when EKS was upgraded."""
+    for kubernetes in ("1.32", "1.33"):
+        pinned = "{vpc-cni: v1.20.0-eksbuild.1, coredns: v1.12.1-eksbuild.2}"
+        found = run(plan_of(f'eks: {{version: "{kubernetes}", addons: {pinned}}}'))
+        default = f"v{kubernetes}.0-eksbuild.1"
+        assert {addon.inputs["addonName"]: addon.inputs["addonVersion"] for addon in found.of("Addon")} == {
+            "vpc-cni": "v1.20.0-eksbuild.1",
+            "kube-proxy": default,
+            "eks-pod-identity-agent": default,
+            "coredns": "v1.12.1-eksbuild.2",
+        }
 
 
 def test_dns_is_not_declared_where_no_nodes_come() -> None:

@@ -26,7 +26,8 @@ class AwsProject:
     def __init__(self, folder: Path, cloud: FakeCloud) -> None:
         self.root = folder / "project"
         self.root.mkdir(parents=True)
-        (folder / "state").mkdir()
+        self.state = folder / "state"
+        self.state.mkdir()
         for name in DATA:
             shutil.copy(ROOT / name, self.root / name)
         for name in FOLDERS:
@@ -142,22 +143,29 @@ class Row:
 
 
 ROWS = (
-    Row("network", ("aws:ec2/subnet:Subnet", "aws:ec2/vpc:Vpc", "aws:ec2/natGateway:NatGateway", "aws:ec2/route*:Route*")),
-    Row("security group", ("aws:vpc/securityGroup*Rule:*",), "*/security/*"),
+    Row("vpc", ("aws:ec2/vpc:Vpc",)),
+    Row(
+        "network",
+        ("aws:ec2/subnet:Subnet", "aws:ec2/natGateway:NatGateway", "aws:ec2/route*:Route*", "aws:ec2/vpcEndpoint:VpcEndpoint"),
+        needs=("vpc",),
+    ),
+    Row("security group", ("aws:vpc/securityGroup*Rule:*",), "*/security/*", needs=("vpc",)),
     Row("eks", ("aws:eks/cluster:Cluster",), needs=("network", "security group")),
     Row("network add-ons", ("aws:eks/addon:Addon",), "*/addons/*", needs=("eks",)),
     Row("bucket", ("aws:s3/bucketObject*:*", "aws:s3/bucketPolicy:BucketPolicy")),
     Row("execution role", ("aws:iam/rolePolicy:*",), "*/execution-role/*", needs=("network", "security group", "eks", "bucket")),
+    Row("control plane rules", ("aws:vpc/securityGroup*Rule:*",), "*/control-plane/*", needs=("eks", "security group")),
     Row("chart", ("kubernetes:helm.sh/v3:Release",), "*/chart/*", needs=("eks", "network add-ons")),
     Row(
         "hyperpod",
         ("aws-native:sagemaker:Cluster",),
-        needs=("network", "security group", "network add-ons", "bucket", "execution role", "chart"),
+        needs=("network", "security group", "network add-ons", "bucket", "execution role", "chart", "control plane rules"),
     ),
     Row("coredns", ("aws:eks/addon:Addon",), "*coredns", needs=("hyperpod",)),
-    Row("task governance", ("aws:eks/addon:Addon",), "*/task-governance/*", needs=("hyperpod",)),
+    Row("task governance", ("aws:eks/addon:Addon",), "*/task-governance/*", needs=("hyperpod", "coredns")),
     Row("scheduler", ("aws-native:index:ExtensionResource",), needs=("hyperpod", "task governance")),
     Row("quotas", ("aws-native:sagemaker:ComputeQuota",), needs=("hyperpod", "task governance", "scheduler")),
+    Row("entries", ("aws:eks/accessEntry:AccessEntry",), "*/access-entries/*", needs=("task governance",)),
     Row("access", ("kubernetes:rbac.authorization.k8s.io/v1:RoleBinding",), needs=("quotas",)),
 )
 """Rows 1-15 of the order that AWS's documentation asks for, each with what it needs; destroyed in reverse."""

@@ -132,15 +132,6 @@ def bindings(cluster: Path, team: str) -> list[str]:
     return [one["metadata"]["name"] for one in connect(str(cluster), "", "").request("GET", path).body["items"]]
 
 
-def failed(project: Governed, cloud: FakeCloud, name: str = "main/alpha/quota") -> None:
-    """An up in which one creation ends in CreateFailed."""
-    project.declare(alpha=ALPHA, beta=BETA)
-    cloud.create_failed(name)
-    assert "CreateFailed" in project.refused()
-    assert project.resource(name)["initErrors"]
-    cloud.forget_calls()
-
-
 def failed(project: Governed, cloud: FakeCloud, team: str = "alpha") -> str:
     """An up that leaves a team's quota in CreateFailed; its logical name."""
     name = f"main/{team}/quota"

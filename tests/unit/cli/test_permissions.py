@@ -28,12 +28,24 @@ def test_every_policy_is_a_file_that_iam_takes(tmp_path: Path, capsys: pytest.Ca
     assert json.loads(capsys.readouterr().out) == {file.stem: json.loads(file.read_text()) for file in written}
 
 
-def test_a_split_stack_needs_those_of_its_environment(capsys: pytest.CaptureFixture[str]) -> None:
-    outputs = []
-    for stack in ("prod", "prod-platform"):
-        assert run(["permissions", "--stack", stack]) == 0
-        outputs.append(capsys.readouterr().out)
-    assert outputs[0] == outputs[1]
+def actions(stack: str, capsys: pytest.CaptureFixture[str]) -> set[str]:
+    assert run(["permissions", "--stack", stack]) == 0
+    policies = json.loads(capsys.readouterr().out).values()
+    return {action for policy in policies for statement in policy["Statement"] for action in statement["Action"]}
+
+
+def test_each_layer_has_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """Who changes teams can't touch the platform, and who builds it sets no quotas."""
+    whole, platform, governance = (actions(stack, capsys) for stack in ("prod", "prod-platform", "prod-governance"))
+    assert whole == platform | governance
+    builds = {"sagemaker:CreateCluster", "sagemaker:DeleteCluster", "eks:DeleteCluster", "ec2:DeleteVpc", "iam:CreateRole"}
+    governs = {"sagemaker:CreateComputeQuota", "sagemaker:UpdateClusterSchedulerConfig"}
+    assert builds <= platform
+    assert governs <= governance
+    assert not builds & governance
+    assert not governs & platform
+    assert not {action for action in governance if action.startswith(("ec2:", "iam:", "kms:", "s3:"))}
+    assert "sagemaker:CreateComputeQuota" not in actions("dev", capsys), "there the queues are Kueue's"
 
 
 def test_no_permissions_where_nothing_is_built(capsys: pytest.CaptureFixture[str]) -> None:
