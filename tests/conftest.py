@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 # A run in the background of a shell ignores Ctrl-C, and so would every program that it starts: tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# The width of somebody's terminal (pytest's own workers have one of 80) would fold tables that tests look into.
+os.environ.pop("COLUMNS", None)
+
 # Without the phase that explains a failure: it traces every line, for minutes.
 _PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
 _SLOW_IS_FINE = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture)
