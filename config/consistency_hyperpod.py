@@ -24,6 +24,7 @@ def hyperpod_findings(cluster: HyperPodCluster, source: Layered, path: Path_) ->
     yield from _eks(cluster, source, path)
     yield from _karpenter(cluster, source, path)
     yield from _volume_keys(cluster, source, path)
+    yield from _closed(cluster, source, path)
     yield from _names(cluster, source, path)
     yield from _tags(cluster.tags, source, (*path, "tags"))
     for name, group in cluster.instance_groups.items():
@@ -45,8 +46,8 @@ def _eks(cluster: HyperPodCluster, source: Layered, path: Path_) -> Iterator[Fin
     eks = cluster.eks
     if eks.existing is None:
         return
-    for key in ("public_access_from", "name", "secrets_key", "addons"):
-        if getattr(eks, key):
+    for key in ("public_access_from", "private_access_from", "name", "secrets_key", "addons", "log_days"):
+        if key in eks.model_fields_set and getattr(eks, key):
             where = source.where((*path, "eks", key), key=True)
             message = f"eks.{key} has no effect on the existing cluster {quoted(eks.existing)}"
             yield problem_at("eks-existing", where, message, "remove it, or `existing`")
@@ -54,6 +55,16 @@ def _eks(cluster: HyperPodCluster, source: Layered, path: Path_) -> Iterator[Fin
         where = source.where((*path, "eks", "existing"))
         message = f"the existing cluster {quoted(eks.existing)} can't stand in a network that is still to be made"
         yield problem_at("eks-network", where, message, "give network.vpc and network.subnets, those of the cluster")
+
+
+def _closed(cluster: HyperPodCluster, source: Layered, path: Path_) -> Iterator[Finding]:
+    """Endpoints lead to AWS's services alone; the dependency chart's images, and Kueue's, lie in registries of others."""
+    chart = cluster.hyperpod.chart
+    if cluster.network.existing or cluster.network.egress != "closed" or chart.oci or chart.path or chart.values:
+        return
+    message = "nodes of a closed network can't pull the images that HyperPod's dependency chart names: no device plugins, no GPUs"
+    remedy = "mirror them, and give hyperpod.chart.values (or a chart of your own in `oci` or `path`) with the mirror's names"
+    yield Finding("closed-chart", Severity.WARNING, source.where((*path, "network", "egress")), message, remedy)
 
 
 def _volume_keys(cluster: HyperPodCluster, source: Layered, path: Path_) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from config.findings import quoted
+from config.network import private_block
 from config.vocabulary import LogDays, Model, RoleArn, Words, problem
 
 _VERSION = re.compile(r"1\.(?:[1-9][0-9])\Z")
@@ -19,7 +20,7 @@ _KEY_ARN = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]
 
 def _version(value: str) -> str:
     if not _VERSION.match(value):
-        raise problem("eks_version", f"{quoted(value)} is not a Kubernetes version of EKS", 'write one as "1.33"')
+        raise problem("eks_version", f"{quoted(value)} is not a Kubernetes version of EKS", 'write one as "1.34"')
     return value
 
 
@@ -53,6 +54,11 @@ def _public_cidr(value: str) -> str:
     return value
 
 
+def _private_cidr(value: str) -> str:
+    private_block(value)
+    return value
+
+
 EksVersion = Annotated[str, AfterValidator(_version)]
 AddonVersion = Annotated[str, AfterValidator(_addon_version)]
 """Version of an EKS add-on, as `v1.18.3-eksbuild.1`."""
@@ -70,14 +76,17 @@ class Eks(Model):
     existing: EksName | None = None
     """An existing cluster's name. It needs authentication by access entries, and lies in the network's VPC; the rest of this
     section then has no effect but `admins`."""
-    version: EksVersion = "1.33"
+    version: EksVersion = "1.34"
     """Kubernetes version; task governance needs 1.30 or newer."""
     name: EksName | None = None
     """Name of the new cluster; default `<environment>-<cluster>`."""
     public_access_from: Words(Annotated[str, AfterValidator(_public_cidr)]) = ()  # type: ignore[valid-type]
     """Address blocks from which the API server can be reached over the internet; default none: only from inside the VPC."""
     admins: Words(RoleArn) = ()  # type: ignore[valid-type]
-    """IAM roles that administer the cluster (access entries with AmazonEKSClusterAdminPolicy)."""
+    """IAM roles that administer the cluster (access entries with AmazonEKSClusterAdminPolicy). The role that deploys has to be
+    among them: whoever makes the cluster gets no standing access of its own."""
+    private_access_from: Words(Annotated[str, AfterValidator(_private_cidr)]) = ()  # type: ignore[valid-type]
+    """Private address blocks, beside the nodes, from which the API server is reached inside the network: runners, a VPN."""
     secrets_key: KeyArn | None = None
     """KMS key for the envelope encryption of secrets; default: one is made. Once on, EKS can't switch it off."""
     log_days: LogDays = 365

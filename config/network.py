@@ -19,15 +19,21 @@ _PRIVATE = tuple(ipaddress.IPv4Network(block) for block in ("10.0.0.0/8", "172.1
 
 
 def _cidr(value: str) -> str:
+    network = private_block(value)
+    if not LARGEST_PREFIX <= network.prefixlen <= SMALLEST_PREFIX:
+        raise problem("cidr", f"{quoted(value)} is a /{network.prefixlen}; a VPC takes /16 to /28", "choose another size")
+    return value
+
+
+def private_block(value: str) -> ipaddress.IPv4Network:
+    """A block of private addresses. Raises a validation error for any other."""
     try:
         network = ipaddress.IPv4Network(value)
     except ValueError as error:
         raise problem("cidr", f"{quoted(value)} is not an IPv4 block: {error}", "write one as 10.0.0.0/16") from None
-    if not LARGEST_PREFIX <= network.prefixlen <= SMALLEST_PREFIX:
-        raise problem("cidr", f"{quoted(value)} is a /{network.prefixlen}; a VPC takes /16 to /28", "choose another size")
     if not any(network.subnet_of(block) for block in _PRIVATE):
         raise problem("cidr", f"{quoted(value)} is not a private block", f"use a part of {', '.join(map(str, _PRIVATE))}")
-    return value
+    return network
 
 
 def _zone(value: str) -> str:

@@ -24,6 +24,11 @@ from governance.platform.model import PlatformPlan
 
 def declare_platform(cluster: ClusterPlan, plan: PlatformPlan, root: Path) -> Built:
     """Key, network, EKS, roles, dependency chart, HyperPod, add-ons: rows 1-9 of AWS's order, in this order."""
+    if plan.declared.eks.existing is None and not plan.declared.eks.admins:
+        raise pulumi.RunError(
+            f"nobody could enter the EKS cluster of `{cluster.name}`, not even who makes it: "
+            f"name the role that deploys in clusters.{cluster.name}.eks.admins"
+        )
     aws, aws_native = cloud_providers(plan)
     # `providers`, not `provider`: only the former reaches children of every package.
     opts = pulumi.ResourceOptions(providers=[aws, aws_native, eks_provider(plan)])
@@ -39,7 +44,7 @@ def declare_platform(cluster: ClusterPlan, plan: PlatformPlan, root: Path) -> Bu
     addons = NetworkAddons(named("addons"), plan, eks, opts)
     bucket = LifecycleBucket(named("lifecycle"), plan, key.arn, root, opts) if plan.declared.hyperpod.lifecycle else None
     # Whatever goes onto the cluster waits for its provider, and so for the way to it, for admins and for the network add-ons.
-    reachable = [*network.ready, *eks.ready, *addons.ready]
+    reachable = [*network.ready, *eks.ready, *rules.ready, *addons.ready]
     kubernetes = kubernetes_provider(plan.environment, cluster, eks.kubeconfig, after=reachable)
     chart = DependencyChart(named("chart"), plan, root, pulumi.ResourceOptions(providers=[kubernetes]))
     role = ExecutionRole(

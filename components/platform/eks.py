@@ -1,7 +1,7 @@
 """The EKS cluster: made with secure settings, or an existing one."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pulumi_aws as aws
@@ -98,6 +98,7 @@ class EksCluster(PlatformComponent, module="platform"):
             provider_credential_opts=eks.KubeconfigOptionsArgs(),
             opts=self.child_options(
                 protect=plan.protected,
+                transforms=[_no_standing_creator],
                 # Without the role's policy the cluster can't be made nor taken down. A log group that EKS finds missing it
                 # makes itself, unencrypted and for ever. Routes and rules outlive the cluster, whose interfaces use them.
                 depends_on=[*role.ready, logs, *network.ready, *after],
@@ -138,6 +139,19 @@ class EksCluster(PlatformComponent, module="platform"):
             opts=self.child_options(depends_on=[entry], delete_before_replace=True),
         )
         return [entry, policy]
+
+
+def _no_standing_creator(args: pulumi.ResourceTransformArgs) -> pulumi.ResourceTransformResult | None:
+    """Let the cluster's creator administer it by an access entry like everybody else.
+
+    pulumi-eks asks EKS for a hidden entry of whoever deploys first; declaring the same role among the admins would then fail, and
+    nobody could see or withdraw the other.
+    """
+    if args.type_ != "aws:eks/cluster:Cluster":
+        return None
+    props: dict[str, Any] = dict(args.props)
+    props["accessConfig"] = {**props.get("accessConfig", {}), "bootstrapClusterCreatorAdminPermissions": False}
+    return pulumi.ResourceTransformResult(props, args.opts)
 
 
 def _fit(cluster: aws.eks.GetClusterResult, vpc: str) -> aws.eks.GetClusterResult:

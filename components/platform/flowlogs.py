@@ -9,6 +9,8 @@ from governance.platform.model import PlatformPlan
 from governance.platform.names import IAM_ROLE, bounded
 
 _WRITE = ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]
+_FIND = ["logs:DescribeLogGroups"]
+"""A list, which knows no resource (Amazon VPC, "IAM role for publishing flow logs")."""
 
 
 class FlowLogs(PlatformComponent, module="platform"):
@@ -45,7 +47,7 @@ class FlowLogs(PlatformComponent, module="platform"):
         policy = aws.iam.RolePolicy(
             self.child_name("role/write"),
             role=role.name,
-            policy=text(document(allow("Write", _WRITE, [streams]))),
+            policy=text(document(allow("Write", _WRITE, [streams]), allow("Find", _FIND, ["*"]))),
             opts=self.child_options(),
         )
         aws.ec2.FlowLog(

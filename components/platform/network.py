@@ -11,6 +11,9 @@ from components.platform.flowlogs import FlowLogs
 from governance.platform.model import PlatformPlan, ZonePlan
 from governance.platform.rules import ANYWHERE
 
+_LINGERING = pulumi.CustomTimeouts(delete="30m")
+"""Interfaces of nodes and pods outlive them by minutes, and a subnet goes when the last one has gone."""
+
 
 class Network(PlatformComponent, module="platform"):
     """Private subnets for nodes and control plane; NAT gateways or endpoints; flow logs; a closed default security group.
@@ -83,7 +86,8 @@ class Network(PlatformComponent, module="platform"):
             for part, subnet in (("nodes", nodes), ("control-plane", control)):
                 self.ready.append(self._associate(f"{part}/{zone.zone}", subnet, tables[zone.zone]))
             self.node_subnets[zone.zone] = nodes.id
-            self.control_plane_subnets.append(control.id)
+            if zone.zone in plan.network.home_zones:
+                self.control_plane_subnets.append(control.id)
         FlowLogs(self.child_name("flow-logs"), plan, vpc.id, key_arn, self.child_options())
         subnets = list(self.node_subnets.values())
         tables_ids = [table.id for table in tables.values()]
@@ -113,7 +117,7 @@ class Network(PlatformComponent, module="platform"):
             cidr_block=cidr,
             map_public_ip_on_launch=False,
             tags={**self._tags(f"{part}-{zone}"), **tags, f"kubernetes.io/cluster/{self._plan.names.eks}": "shared"},
-            opts=self.child_options(depends_on=after or [], protect=self._plan.protected),
+            opts=self.child_options(depends_on=after or [], protect=self._plan.protected, custom_timeouts=_LINGERING),
         )
 
     def _gateways(self, vpc: aws.ec2.Vpc) -> dict[str, aws.ec2.NatGateway]:

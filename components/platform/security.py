@@ -8,7 +8,14 @@ import pulumi_aws as aws
 from components.base import PlatformComponent
 from governance.platform.model import PlatformPlan
 from governance.platform.plan import CLUSTER_TAG, ENVIRONMENT_TAG
-from governance.platform.rules import ITSELF, Rule, control_plane_traffic, missing_rules, node_rules
+from governance.platform.rules import (
+    ITSELF,
+    Rule,
+    control_plane_traffic,
+    missing_rules,
+    node_rules,
+    private_access,
+)
 
 RULE_TAG = "hyperpod-platform/rule"
 """On rules of ours: they don't count as having been in an existing group, or they would be taken away at the next run."""
@@ -73,6 +80,8 @@ class ControlPlaneRules(PlatformComponent, module="platform"):
             traffic = control_plane_traffic(plan)
             self.ready += [declare_rule(self, plan, node_group_id, rule, eks_group_id, "nodes/") for rule in traffic.nodes]
             self.ready += [declare_rule(self, plan, eks_group_id, rule, node_group_id, "eks/") for rule in traffic.control_plane]
+        if plan.declared.eks.existing is None:
+            self.ready += [declare_rule(self, plan, eks_group_id, rule, where="eks/") for rule in private_access(plan)]
         self.finish()
 
 

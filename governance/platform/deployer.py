@@ -99,6 +99,10 @@ def _network(plan: PlatformPlan) -> Iterator[Statement]:
         made = ("FlowLogs", "InternetGateway", "NatGateway", "RouteTable", "SecurityGroup", "Subnet", "Vpc", "VpcEndpoint")
         yield allow("Network", ["ec2:AllocateAddress", *(f"ec2:Create{kind}" for kind in made)], arns)
         yield allow("NetworkChanges", _calls("ec2", _NETWORK_CHANGES), arns, _tagged(plan))
+        # Runtime monitoring puts an endpoint with a group into the VPC, which else could not go.
+        guards = [plan.arn("ec2", "vpc-endpoint/*"), groups]
+        verbs = _calls("ec2", "DeleteSecurityGroup DeleteVpcEndpoints ModifyVpcEndpoint")
+        yield allow("GuardDuty", verbs, guards, {"StringEquals": {"aws:ResourceTag/GuardDutyManaged": "true"}})
     elif plan.network.security_group is None:
         arns = [groups]
         yield allow("Network", ["ec2:CreateSecurityGroup"], [groups, plan.arn("ec2", f"vpc/{plan.network.vpc}")])

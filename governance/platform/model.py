@@ -26,6 +26,11 @@ class ZonePlan:
     """Id of the existing subnet."""
 
 
+HOME_ZONES = 3
+"""Zones, by name, of what can't be given another zone later: HyperPod's own VpcConfig, and the control plane of EKS. With these
+alone, a fourth zone can be added for the groups in it."""
+
+
 @dataclass(frozen=True, slots=True)
 class NetworkPlan:
     """The network."""
@@ -41,6 +46,11 @@ class NetworkPlan:
     """Id of an existing security group of the nodes."""
     endpoints: tuple[str, ...]
     """AWS services that are reached through interface endpoints, as `ecr.api`; the gateway endpoint of S3 is always made."""
+
+    @property
+    def home_zones(self) -> tuple[str, ...]:
+        """The first zones by name, see HOME_ZONES."""
+        return tuple(sorted(zone.zone for zone in self.zones)[:HOME_ZONES])
 
 
 @dataclass(frozen=True, slots=True)

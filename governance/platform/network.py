@@ -8,7 +8,7 @@ from ipaddress import IPv4Network
 from config.findings import quoted
 from config.network import Network
 from config.yamlsource import Path_
-from governance.platform.model import NetworkPlan, ZonePlan
+from governance.platform.model import HOME_ZONES, NetworkPlan, ZonePlan
 
 DEFAULT_CIDR = "10.192.0.0/16"
 MAX_BLOCKS = 5
@@ -44,10 +44,15 @@ def network_plan(network: Network, *, restricted: bool = False) -> NetworkPlan:
         vpc=network.vpc,
         cidr=None if network.existing else network.cidr or DEFAULT_CIDR,
         zones=_existing(network) if network.existing else _new(network),
-        control_plane_subnets=tuple(network.control_plane_subnets or network.subnets.values()) if network.existing else (),
+        control_plane_subnets=_control_plane(network) if network.existing else (),
         security_group=network.security_group,
         endpoints=endpoints,
     )
+
+
+def _control_plane(network: Network) -> tuple[str, ...]:
+    """Those declared, or those of the nodes in the first zones: EKS takes no subnet in a zone that it didn't begin with."""
+    return tuple(network.control_plane_subnets) or tuple(network.subnets[zone] for zone in sorted(network.subnets)[:HOME_ZONES])
 
 
 def smallest_block(network: Network) -> int:

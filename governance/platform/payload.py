@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from config.groups import BatchSize, HyperPodGroup, RestrictedGroup, RollingUpdate, SharedFileSystem, Volume
-from governance.platform.model import GroupPlan, PlatformPlan
+from governance.platform.model import HOME_ZONES, GroupPlan, PlatformPlan
 
-HOME_ZONES = 3
-"""Zones, by name, of the cluster's own VpcConfig. That can't be changed, yet so a fourth zone can come, for groups in it."""
 _CHECKS = {"instance_stress": "InstanceStress", "instance_connectivity": "InstanceConnectivity"}
 _STRATEGIES = {"when_idle": "WhenIdle", "when_all_idle": "WhenAllIdle"}
 

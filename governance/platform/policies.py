@@ -62,7 +62,8 @@ def access_policy(plan: PlatformPlan, name: str) -> str:
 
 def execution_trust(plan: PlatformPlan) -> Document:
     """Who may use the execution role: SageMaker, for this account."""
-    return trust("sagemaker.amazonaws.com", plan.declared.account)
+    # AWS's own roles of instances have no such condition: should HyperPod not name the account, the role must work nevertheless.
+    return trust("sagemaker.amazonaws.com", plan.declared.account, operator="StringEqualsIfExists")
 
 
 def karpenter_trust(plan: PlatformPlan) -> Document:

@@ -110,6 +110,14 @@ def control_plane_traffic(plan: PlatformPlan) -> ControlPlaneTraffic:
     )
 
 
+def private_access(plan: PlatformPlan) -> tuple[Rule, ...]:
+    """Rules of the control plane's group for those who reach the API server from inside the network: runners, a VPN."""
+    return tuple(
+        Rule("ingress", "tcp", 443, 443, cidr=block, name=f"https-from-{block}", description=f"API server, from {block}")
+        for block in plan.declared.eks.private_access_from
+    )
+
+
 _DIRECTIONS: tuple[tuple[Direction, str], ...] = (("ingress", "all-in"), ("egress", "all-out"))
 
 

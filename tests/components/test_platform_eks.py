@@ -122,7 +122,7 @@ def test_the_control_plane_is_closed(made: Recording) -> None:
     assert "subnetIds" not in inputs
     assert inputs["vpcId"] == "vpc-0123456789abcdef0"
     assert inputs["name"] == "dev-main"
-    assert inputs["version"] == "1.33"
+    assert inputs["version"] == "1.34"
 
 
 def test_it_is_open_to_the_named_networks_alone() -> None:

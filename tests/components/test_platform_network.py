@@ -207,7 +207,8 @@ def test_flow_logs_write_to_their_group_alone(any_new: Recording) -> None:
     assert trusted["Principal"] == {"Service": "vpc-flow-logs.amazonaws.com"}
     assert trusted["Condition"] == {"StringEquals": {"aws:SourceAccount": ACCOUNT}}
     written = any_new.one("main/network/flow-logs/role/write").inputs["policy"]
-    (statement,) = json.loads(written)["Statement"]
+    statement, lists = json.loads(written)["Statement"]
+    assert (lists["Action"], lists["Resource"]) == (["logs:DescribeLogGroups"], ["*"]), "a list, which knows no resource"
     assert statement["Resource"] == [f"arn:aws:logs:{REGION}:{ACCOUNT}:log-group:/aws/vpc/dev-main/flow-logs:*"]
     assert [finding.issue for finding in parliament.analyze_policy_string(written).findings] == []
 
@@ -480,3 +481,24 @@ def test_no_document_is_for_everybody(any_new: Recording) -> None:
         for statement in json.loads(document)["Statement"]:
             assert "*" not in json.dumps(statement.get("Principal", {}))
             assert "*" not in statement["Action"]
+
+
+# Who else reaches the API server, and zones that come later ---------------------------------------------------------------------
+
+
+def test_runners_inside_the_network_reach_the_api_server_where_they_are_named() -> None:
+    blocks = ["10.0.0.0/16", "100.64.1.0/24"]
+    found = run(plan_with(NEW, eks={"private_access_from": blocks}))
+    rules = [one for one in found.registered if one.name.startswith("main/control-plane/eks/https-from-")]
+    assert [(one.inputs["cidrIpv4"], one.inputs["fromPort"], one.inputs["toPort"]) for one in rules] == [
+        (block, 443, 443) for block in blocks
+    ]
+    assert {one.inputs["securityGroupId"] for one in rules} == {EKS_GROUP}
+    assert not [one for one in run(plan_with(NEW)).registered if "https-from-" in one.name]
+
+
+def test_a_fourth_zone_has_no_part_in_the_control_plane() -> None:
+    """EKS takes no subnet in a zone that it did not begin with; nodes do stand there."""
+    three, four = (run(plan_with({"availability_zones": [*ZONES[:3], *more]})) for more in ([], [f"{REGION}d"]))
+    assert resolved(three.outputs["control_plane_subnets"]) == resolved(four.outputs["control_plane_subnets"])
+    assert set(resolved(four.outputs["node_subnets"])) == {*ZONES[:3], f"{REGION}d"}

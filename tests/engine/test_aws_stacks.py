@@ -72,6 +72,7 @@ def test_nothing_is_public_and_no_secret_is_in_clear(prod: AwsProject, sandbox: 
     assert not [c for c in prod.cloud.find("create", "aws:ec2/subnet:Subnet") if c.inputs.get("mapPublicIpOnLaunch")]
     (cluster,) = prod.cloud.find("create", "aws:eks/cluster:Cluster")
     assert cluster.inputs["vpcConfig"]["endpointPublicAccess"] is False
+    assert cluster.inputs["accessConfig"] == {"authenticationMode": "API", "bootstrapClusterCreatorAdminPermissions": False}
     assert_no_secret_in_clear(prod, "prod", sandbox)
 
 

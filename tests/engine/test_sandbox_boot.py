@@ -113,14 +113,20 @@ def test_status_tells_what_runs(sandbox: Sandbox) -> None:
 
 def test_listens_on_the_loopback_interface_only(sandbox: Sandbox) -> None:
     status = sandbox.status()
-    listening = [
-        connection.laddr
-        for pid in status.pids.values()
-        for connection in psutil.Process(pid).net_connections("inet")
-        if connection.status == psutil.CONN_LISTEN
-    ]
-    assert {address.ip for address in listening} == {"127.0.0.1"}
-    assert {address.port for address in listening} == set(status.ports.values())
+
+    def listening() -> set[tuple[str, int]]:
+        return {
+            (connection.laddr.ip, connection.laddr.port)
+            for pid in status.pids.values()
+            for connection in psutil.Process(pid).net_connections("inet")
+            if connection.status == psutil.CONN_LISTEN
+        }
+
+    wanted = {("127.0.0.1", port) for port in status.ports.values()}
+    deadline = time.monotonic() + 20  # metrics and probes come a little after readiness
+    while listening() < wanted and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert listening() == wanted
 
 
 def test_keys_and_credentials_are_the_owners_only(sandbox: Sandbox) -> None:
