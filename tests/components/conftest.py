@@ -6,7 +6,6 @@ import gc
 from collections.abc import Iterator
 
 import pytest
-from recording import forget_pending
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -19,8 +18,3 @@ def _rare_collections() -> Iterator[None]:
     yield
     gc.set_threshold(*before)
     gc.unfreeze()
-
-
-@pytest.fixture(autouse=True)
-def _nothing_pending() -> None:
-    forget_pending()

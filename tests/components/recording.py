@@ -160,11 +160,6 @@ class _Engine(mocks.MockEngine):
         self.recording.logged.append((request.severity, request.message))
 
 
-def forget_pending() -> None:
-    """Drop what an earlier program left under way (a reference to a resource is looked up after all else): its loop is over."""
-    settings._get_rpc_manager().clear()
-
-
 def record(
     program: Callable[[], Any],
     *,
@@ -178,7 +173,6 @@ def record(
 
     `config` are settings of the project; those that are no text are passed as JSON, as the engine does. `call` answers lookups.
     """
-    forget_pending()
     monitor = RecordingMonitor(call)
     mocks.set_mocks(_Echo(call), project=PROJECT, stack=stack, preview=preview, monitor=monitor)
     settings.SETTINGS.engine = _Engine(monitor.recording)
