@@ -94,7 +94,7 @@ def removal_findings(last: Sequence[Mapping[str, Any]], platform: Platform, sour
 
 def _still_running(team: str, namespace: str, where: Where, source: Source) -> Iterator[Finding]:
     workloads = source.items(f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{namespace}/workloads")
-    running = sorted(item["metadata"]["name"] for item in workloads if _holds_quota(item))
+    running = sorted(item["metadata"]["name"] for item in workloads if holds_quota(item))
     if running:
         yield Finding(
             "team-still-runs",
@@ -115,6 +115,7 @@ def _reserved(queue: Mapping[str, Any]) -> dict[str, str]:
     return result
 
 
-def _holds_quota(workload: Mapping[str, Any]) -> bool:
+def holds_quota(workload: Mapping[str, Any]) -> bool:
+    """Whether the Workload has quota reserved and isn't finished."""
     conditions = {c["type"]: c["status"] for c in workload.get("status", {}).get("conditions", [])}
     return conditions.get("QuotaReserved") == "True" and conditions.get("Finished") != "True"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from governance.model import ClusterPlan
+from live.guards import holds_quota
 from simulation import fleet, verdicts
 from simulation.cases import RUNNING, Case, Step
 from simulation.cluster import Cluster, Object, RefusedError
@@ -139,7 +140,7 @@ class Script:
             return Reading("refused", self._refused[name])
         workload = self._cluster.workload_of(self._jobs[name])
         queue = self._plan.teams[self._case.workloads[name].team].cluster_queue
-        holders = [one for one in self._cluster.workloads if verdicts.queue_of(one) == queue and verdicts.holds_quota(one)]
+        holders = [one for one in self._cluster.workloads if verdicts.queue_of(one) == queue and holds_quota(one)]
         return verdicts.read(workload, self._cluster.queue(queue) or {}, holders)
 
 

@@ -69,11 +69,6 @@ def condition(item: Object, kind: str) -> Object:
     return next((one for one in found if one["type"] == kind), {})
 
 
-def holds_quota(workload: Object) -> bool:
-    """Whether the Workload has quota reserved and isn't finished."""
-    return _is(condition(workload, "QuotaReserved")) and not _is(condition(workload, "Finished"))
-
-
 def queue_of(workload: Object) -> str:
     """The ClusterQueue in which the Workload holds quota; empty where it holds none."""
     return str(workload.get("status", {}).get("admission", {}).get("clusterQueue", ""))

@@ -6,7 +6,6 @@ import pulumi_aws as aws
 from components.base import PlatformComponent
 from governance.platform.iam import allow, document, text, trust
 from governance.platform.model import PlatformPlan
-from governance.platform.names import IAM_ROLE, bounded
 
 _WRITE = ["logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"]
 _FIND = ["logs:DescribeLogGroups"]
@@ -36,7 +35,7 @@ class FlowLogs(PlatformComponent, module="platform"):
         )
         role = aws.iam.Role(
             self.child_name("role"),
-            name=bounded(f"{plan.names.prefix}-{plan.declared.region}-flow-logs", IAM_ROLE),
+            name=plan.names.flow_log_role,
             description=f"Writes the flow logs of {plan.names.prefix}",
             assume_role_policy=text(trust("vpc-flow-logs.amazonaws.com", plan.declared.account)),
             permissions_boundary=plan.declared.permissions_boundary,

@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from config.stack import LAYERS
 from governance.platform.iam import Conditions, Document, Statement, allow, document, parts
 from governance.platform.model import PlatformPlan
-from governance.platform.names import IAM_ROLE, bounded
 from governance.platform.plan import CLUSTER_TAG, ENVIRONMENT_TAG
 from governance.platform.policies import EKS_POLICY, INSTANCE_POLICY, managed_policy
 
@@ -168,7 +167,7 @@ def _own_roles(plan: PlatformPlan) -> Iterator[str]:
     if declared.hyperpod.karpenter:
         yield names.karpenter_role
     if plan.network.vpc is None:
-        yield bounded(f"{names.prefix}-{declared.region}-flow-logs", IAM_ROLE)
+        yield names.flow_log_role
 
 
 def _role_changes(plan: PlatformPlan, own: Sequence[str]) -> Iterator[Statement]:

@@ -66,6 +66,7 @@ class PlatformNames:
     execution_role: str
     karpenter_role: str
     eks_role: str
+    flow_log_role: str
 
 
 @dataclass(frozen=True, slots=True)

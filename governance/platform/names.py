@@ -41,6 +41,7 @@ def platform_names(environment: str, cluster: str, declared: HyperPodCluster) ->
         execution_role=bounded(f"sagemaker-{prefix}-{declared.region}-execution", IAM_ROLE),
         karpenter_role=bounded(f"sagemaker-{prefix}-{declared.region}-karpenter", IAM_ROLE),
         eks_role=bounded(f"{prefix}-{declared.region}-eks", IAM_ROLE),
+        flow_log_role=bounded(f"{prefix}-{declared.region}-flow-logs", IAM_ROLE),
     )
 
 

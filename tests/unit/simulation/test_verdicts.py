@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from live.guards import holds_quota
 from simulation.rows import CaseRow
-from simulation.verdicts import Reading, borrowed_amounts, borrowing, flavors_of, holds_quota, queue_of, read
+from simulation.verdicts import Reading, borrowed_amounts, borrowing, flavors_of, queue_of, read
 
 MOMENTS: dict[str, Any] = json.loads((Path(__file__).parent / "recorded.json").read_text())
 """Moments of the cases elastic-256 and over-quota: Workloads by name and ClusterQueues by team, less what no verdict reads."""
