@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli import check, demo, deploy, local, permissions, quotas, render
+from cli import check, demo, deploy, diff, drift, importing, local, onboard, permissions, quotas, render, schema
 from cli.console import count_words, no_color, print_findings, say
 from config.findings import ConfigError
 from live.connection import UnreachableError
@@ -32,8 +32,13 @@ app.command()(check.check)
 app.command()(quotas.quotas)
 app.command()(render.render)
 app.command()(permissions.permissions)
+app.command()(diff.diff)
+app.command()(onboard.onboard)
+app.command()(schema.schema)
 app.command()(deploy.up)
 app.command()(deploy.down)
+app.command()(drift.drift)
+app.command("import")(importing.import_)
 app.command()(demo.demo)
 app.add_typer(local.app, name="local")
 

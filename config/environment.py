@@ -9,6 +9,7 @@ from pydantic import Field
 from config.cluster import ExistingCluster
 from config.hyperpod import HyperPodCluster
 from config.vocabulary import ClassName, LabelKey, Labels, Model, Name, Seconds, Words
+from config.waivers import Waiver
 
 Cluster = Annotated[ExistingCluster | HyperPodCluster, Field(discriminator="kind")]
 """A cluster that is there already, or one that the platform layer builds."""
@@ -107,3 +108,5 @@ class Environment(Model):
     clusters: Annotated[dict[Name, Cluster], Field(min_length=1)]
     governance: Governance = Field(default_factory=Governance)
     teams: TeamSelection = Field(default_factory=TeamSelection)
+    waivers: dict[str, Waiver] = Field(default_factory=dict)
+    """Findings on this environment, its teams' files included, that are set aside, by rule."""

@@ -43,7 +43,8 @@ class Finding:
     where: Where
     message: str
     remedy: str = ""
-    docs: str = ""
+    waived: str = ""
+    """The reason of the waiver that covers the finding; it then refuses nothing."""
 
     def __post_init__(self) -> None:
         for name in ("message", "remedy"):
@@ -51,11 +52,18 @@ class Finding:
             if not text.isprintable():
                 object.__setattr__(self, name, printable(text))
 
+    @property
+    def docs(self) -> str:
+        """The page of the finding's rule below the project's folder; empty for an id that is no rule."""
+        from config.rules import page_of  # a good run shows no finding
+
+        return page_of(self.id)
+
     def as_dict(self) -> dict[str, Any]:
         """The finding as flat, JSON-ready data."""
         data = asdict(self)
         where = data.pop("where")
-        return {**data, "severity": str(self.severity), **where}
+        return {**data, "severity": str(self.severity), **where, "docs": self.docs}
 
 
 class ConfigError(Exception):
@@ -63,7 +71,7 @@ class ConfigError(Exception):
 
     def __init__(self, findings: Iterable[Finding]) -> None:
         self.findings = tuple(findings)
-        errors = [f for f in self.findings if f.severity is Severity.ERROR]
+        errors = [f for f in self.findings if f.severity is Severity.ERROR and not f.waived]
         super().__init__("\n".join(f"{f.where}: {f.message}" + (f" ({f.remedy})" if f.remedy else "") for f in errors))
 
 
@@ -73,7 +81,7 @@ def problem_at(id_: str, where: Where, message: str, remedy: str) -> Finding:
 
 
 def has_errors(findings: Iterable[Finding]) -> bool:
-    return any(f.severity is Severity.ERROR for f in findings)
+    return any(f.severity is Severity.ERROR and not f.waived for f in findings)
 
 
 def by_place(findings: Iterable[Finding]) -> list[Finding]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,8 @@ class Platform:
     """What was found while the files were read; the plan repeats it."""
     root: Path | None = field(default=None, repr=False, compare=False)
     """The project's folder, where the declarations come from files."""
+    today: date = field(default_factory=lambda: datetime.now(UTC).date(), repr=False, compare=False)
+    """The day that dates of waivers and extra quota are held against, UTC."""
 
     def where(self, team: str = "", path: Path_ = (), *, key: bool = False) -> Where:
         """The place of a setting, for a finding."""
@@ -39,10 +42,11 @@ class Platform:
 
 
 class Project:
-    """The declarations below one folder, each file read once."""
+    """The declarations below one folder, each file read once. `today`: the day to check dates against; default UTC's."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, today: date | None = None) -> None:
         self.root = root
+        self.today = today or datetime.now(UTC).date()
         self._documents: dict[Path, tuple[Document, list[Finding]]] = {}
         self._folders: dict[str, tuple[dict[str, Path], list[Finding]]] = {}
 
@@ -71,7 +75,7 @@ class Project:
         findings = by_place(findings)
         if declared is None or source is None:
             return None, findings
-        return Platform(environment, declared, teams, {"": source, **sources}, tuple(findings), self.root), findings
+        return Platform(environment, declared, teams, {"": source, **sources}, tuple(findings), self.root, self.today), findings
 
     def _folder(self, name: str) -> tuple[dict[str, Path], list[Finding]]:
         if name not in self._folders:

@@ -24,6 +24,7 @@ from config.vocabulary import (
     Words,
     problem,
 )
+from config.waivers import Day, Reason, Waiver
 
 DEFAULT_BORROW_PERCENT = 50
 """Borrow limit of a team that names none, in percent of its quota (SageMaker API, ResourceSharingConfig.BorrowLimit)."""
@@ -102,6 +103,15 @@ class Amounts(Model):
         return self
 
 
+class ExtraQuota(Model):
+    """Guaranteed compute on top, for a while."""
+
+    quota: Annotated[dict[QuotaKey, Amounts], Field(min_length=1)]
+    until: Day
+    """The last day on which it counts; later it is a finding, and the next deployment takes it away."""
+    reason: Reason
+
+
 class Sharing(Model):
     """How idle compute is lent and borrowed. May be written as the strategy's name alone."""
 
@@ -156,6 +166,10 @@ class Team(Model):
     description: Annotated[str, Field(max_length=1024)] = ""
     quota: dict[QuotaKey, Amounts] = Field(default_factory=dict)
     """Guaranteed compute by instance type (`ml.p5.48xlarge`), family (`p5`) or accelerator kind (`nvidia`)."""
+    extra_quota: dict[Name, ExtraQuota] = Field(default_factory=dict)
+    """Quota on top until a date, by a name of its own (a paper's deadline, a migration)."""
+    largest_job: dict[InstanceTypeName, Amounts] = Field(default_factory=dict)
+    """The largest single job that the team plans to run on a type; checked against all that it could ever use."""
     weight: Annotated[int, Field(ge=0, le=100)] = 0
     """Fair-share weight, 0–100; 0 always loses to any other (SageMaker API, FairShareWeight, default 0)."""
     sharing: Annotated[Sharing, BeforeValidator(_strategy_alone)] = Field(default_factory=Sharing)
@@ -181,3 +195,5 @@ class Team(Model):
     """Order in which instance types are tried; those not named follow, CPU types first (kueue backend)."""
     max_run_time: Seconds | None = None
     """Longest run time that a job may ask for; every job must then ask for one (kueue backend)."""
+    waivers: dict[str, Waiver] = Field(default_factory=dict)
+    """Warnings and advice on this file that are set aside, by rule."""

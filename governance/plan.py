@@ -25,6 +25,7 @@ from governance.platform.plan import platform_plan
 from governance.quotas import ByType, absolute, capacity, guarantees, sum_by_type, whole_types
 from governance.sharing import Cell, Member, Quota, limits, parents_first, potentials
 from governance.units import COVERED, PODS, Resources
+from governance.waivers import set_aside
 
 
 def plan(platform: Platform) -> Plan:
@@ -38,7 +39,7 @@ def plan(platform: Platform) -> Plan:
     clusters = {
         name: _cluster(name, declared, platform, findings) for name, declared in sorted(platform.environment.clusters.items())
     }
-    return Plan(platform.name, platform.environment.governance.backend, clusters, tuple(by_place(findings)))
+    return Plan(platform.name, platform.environment.governance.backend, clusters, tuple(by_place(set_aside(platform, findings))))
 
 
 def review(project: Project, environment: str) -> list[Finding]:

@@ -1,0 +1,30 @@
+"""Every rule that a finding may name: what it means, why it is there, what to do. The documentation's pages are made of these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from config.rules.model import Category, Rule
+from config.rules.waivers import WAIVERS
+
+CATEGORIES: tuple[Category, ...] = (WAIVERS,)
+PAGES = "docs/checks"
+"""The folder of the pages, one a category."""
+
+
+@cache
+def rules() -> Mapping[str, Rule]:
+    """All rules by id."""
+    return MappingProxyType({rule.id: rule for category in CATEGORIES for rule in category.rules})
+
+
+@cache
+def _pages() -> Mapping[str, str]:
+    return {rule.id: f"{PAGES}/{category.name}.md#{rule.id}" for category in CATEGORIES for rule in category.rules}
+
+
+def page_of(rule: str) -> str:
+    """Where a rule is explained, below the project's folder; empty where there is no such rule."""
+    return _pages().get(rule, "")
