@@ -12,6 +12,7 @@ from cli.context import JsonOption, StackOption, YesOption, planned, root_of
 from config.findings import ConfigError, has_errors
 
 if TYPE_CHECKING:
+    from sandbox.deploy import Deployment
     from sandbox.engine import Engine, OnEvent, Progress
 
 
@@ -101,7 +102,7 @@ def down(
     stack: StackOption = "local",
     yes: YesOption = False,
     unprotect: Annotated[
-        bool, typer.Option("--unprotect", help="Take protected objects as well (always so in a sandbox).")
+        bool, typer.Option("--unprotect", help="Take protected objects and running work as well (always so in a sandbox).")
     ] = False,
 ) -> int:
     """Remove all that a stack declares; says first what is lost. The sandbox itself goes with `hpctl local down`."""
@@ -113,14 +114,28 @@ def down(
     with progress() as shown:
         deployment = prepare(root, stack, platform, plan, shown)
     with deployment.engine() as engine:
-        for contract in engine.outputs().get("teams", []):
-            say(f"  team {contract['team']} on {contract['cluster']}: namespace {contract['namespace']} with all that runs in it")
+        outputs, resources = engine.outputs(), engine.state().get("deployment", {}).get("resources", [])
+        free = unprotect or bool(stacks.clusters(platform))
+        say_losses(deployment, outputs, resources, free=free)
         if not yes and not typer.confirm(f"Remove everything that {stack} declares?", err=True, default=False):
             say("nothing was removed")
             return 0
-        if unprotect or stacks.clusters(platform):
+        if free:
             engine.unprotect()
         with progress() as shown:
             counts = asdict(engine.destroy(on_event=_follow(shown, f"removing {stack}")))
     say(f"{stack}: {_words(counts, done=True)}")
     return 0
+
+
+def say_losses(deployment: Deployment, outputs: dict[str, Any], resources: list[dict[str, Any]], *, free: bool) -> None:
+    """Say what a removal takes along. Raises ConfigError where something runs, or is protected, and nobody said to lose it."""
+    from live.losses import losses, protected_finding, running, running_findings
+
+    contracts = outputs.get("teams", [])
+    found = running(contracts, deployment.readers(outputs)) if contracts else {}
+    for sentence in losses(contracts, found, resources):
+        say(f"  {sentence}")
+    forbidden = [] if free else [*running_findings(found), *protected_finding(deployment.settings.stack, resources)]
+    if forbidden:
+        raise ConfigError(forbidden)

@@ -13,6 +13,8 @@ from config.load import Platform
 from governance.model import ClusterPlan, Plan
 
 QUEUES = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues"
+_SHOWN = 5
+"""Workloads that a message names."""
 DRAIN = "set `state: draining` for the teams named, apply, wait until nothing of theirs runs, and then make this change"
 
 
@@ -70,39 +72,53 @@ def replacement_findings(last: Mapping[str, Mapping[str, Any]], platform: Platfo
                 )
 
 
-def removal_findings(last: Sequence[Mapping[str, Any]], platform: Platform, sources: Mapping[str, Source]) -> Iterator[Finding]:
-    """An error for every team whose file is gone before it was drained, or that still runs something.
+def removal_findings(
+    last: Sequence[Mapping[str, Any]], platform: Platform, plan: Plan, sources: Mapping[str, Source]
+) -> Iterator[Finding]:
+    """An error for every team that leaves a cluster before it was drained, or that still runs something there.
 
     `last` are the job contracts of the last deployment; `sources` the API servers by cluster.
     """
     for contract in last:
         team, cluster = contract["team"], contract["cluster"]
-        if team in platform.teams:
+        if cluster in plan.clusters and team in plan.clusters[cluster].teams:
             continue
-        where = Where(f"teams/{team}.yaml")
+        where = _left(platform, plan, team, cluster)
+        running = running_of(contract["namespace"], sources[cluster]) if cluster in sources else []
         if contract["state"] != "draining":
-            yield Finding(
-                "team-not-drained",
-                Severity.ERROR,
-                where,
-                f"team `{team}` was {contract['state']} when its file went; its namespace and queue are protected",
-                "restore the file with `state: draining`, apply, and then delete it",
-            )
-        elif cluster in sources:
-            yield from _still_running(team, contract["namespace"], where, sources[cluster])
+            yield Finding("team-not-drained", Severity.ERROR, where, _not_drained(contract, running), _DRAIN_FIRST)
+        elif running:
+            message = f"team `{team}` still runs {shown(running)} on {cluster}"
+            yield Finding("team-still-runs", Severity.ERROR, where, message, "wait until they have ended, or delete them")
 
 
-def _still_running(team: str, namespace: str, where: Where, source: Source) -> Iterator[Finding]:
+_DRAIN_FIRST = "put it back with `state: draining`, apply, and then take it away"
+
+
+def _not_drained(contract: Mapping[str, Any], running: Sequence[str]) -> str:
+    runs = f", and it runs {shown(running)}" if running else ""
+    team, cluster = contract["team"], contract["cluster"]
+    return f"team `{team}` was {contract['state']} on {cluster} when it went; its namespace and queue are protected{runs}"
+
+
+def _left(platform: Platform, plan: Plan, team: str, cluster: str) -> Where:
+    """What made the team leave the cluster: its file is gone, or names others, or the cluster is gone."""
+    if team not in platform.teams:
+        return Where(f"teams/{team}.yaml")
+    return (
+        platform.where(team, ("clusters",), key=True) if cluster in plan.clusters else platform.where("", ("clusters",), key=True)
+    )
+
+
+def running_of(namespace: str, source: Source) -> list[str]:
+    """Names of the workloads of a namespace that hold quota, sorted."""
     workloads = source.items(f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{namespace}/workloads")
-    running = sorted(item["metadata"]["name"] for item in workloads if holds_quota(item))
-    if running:
-        yield Finding(
-            "team-still-runs",
-            Severity.ERROR,
-            where,
-            f"team `{team}` still runs {', '.join(running[:5])}{' and more' if len(running) > 5 else ''}",
-            "wait until they have ended, or delete them",
-        )
+    return sorted(item["metadata"]["name"] for item in workloads if holds_quota(item))
+
+
+def shown(names: Sequence[str]) -> str:
+    """The first few of many names."""
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
 
 
 def _reserved(queue: Mapping[str, Any]) -> dict[str, str]:

@@ -56,16 +56,26 @@ class Deployment:
             yield from replacement_findings(last.get("platform", {}), self.platform, self.plan)
         if "governance" not in self.layers:
             return
-        readers = {}
+        readers = self.readers(last)
+        for name, reader in readers.items():
+            if self.plan.backend == "kueue":
+                yield from flavor_findings(self.platform, self.plan.clusters[name], reader)
+        yield from removal_findings(last.get("teams", []), self.platform, self.plan, readers)
+
+    def readers(self, last: Mapping[str, Any]) -> dict[str, Reader]:
+        """The API servers that answer, by cluster; `last` are the outputs of the last deployment.
+
+        A cluster that is still to come has nothing to lose, and the engine reports one that should be there.
+        """
+        found = {}
         for name, kubeconfig in self._ways(last).items():
             try:
                 reader = Reader(connect(kubeconfig, self.plan.clusters[name].declared.context or "", ""))
-                if self.plan.backend == "kueue":
-                    yield from flavor_findings(self.platform, self.plan.clusters[name], reader)
-                readers[name] = reader
+                reader.get("/version")
             except UnreachableError:
-                continue  # a cluster that is still to come has nothing to lose; the engine reports one that should be there
-        yield from removal_findings(last.get("teams", []), self.platform, readers)
+                continue
+            found[name] = reader
+        return found
 
     def _ways(self, last: Mapping[str, Any]) -> dict[str, str]:
         """How clusters are reached, as the file's path or the kubeconfig itself."""

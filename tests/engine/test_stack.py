@@ -9,9 +9,15 @@ from typing import Any
 
 import pytest
 
+from cli.console import progress
+from cli.deploy import say_losses
 from cli.main import run
+from config.findings import ConfigError
+from config.load import Project
+from governance.plan import plan
 from live.connection import ApiError, Connection, connect
 from sandbox import stacks
+from sandbox.deploy import prepare
 
 pytestmark = pytest.mark.engine
 
@@ -308,16 +314,36 @@ def test_a_topology_change_goes_through_on_drained_queues(stack: Stack, capsys: 
         stack.team(name, text)
     stack.up(capsys)
     wait_for(lambda: _reserved(stack, "gamma"))  # the evicted job runs again, on the new flavor
-    stack.api.request("DELETE", "/apis/batch/v1/namespaces/hyperpod-ns-gamma/jobs/busy", {"propagationPolicy": "Background"})
 
 
 def test_an_active_team_can_not_be_removed(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
-    (stack.root / "teams" / "beta.yaml").unlink()
+    (stack.root / "teams" / "gamma.yaml").unlink()
     assert stack.hpctl("up", "--stack", "main", "--yes") == 1
     err = capsys.readouterr().err
     assert "team-not-drained" in err
     assert "state: draining" in err
-    assert stack.get("/api/v1/namespaces/hyperpod-ns-beta") is not None
+    assert "it runs job-busy-" in err
+    assert stack.get("/api/v1/namespaces/hyperpod-ns-gamma") is not None
+    stack.team("gamma", TEAMS["gamma"])
+
+
+def test_a_stack_where_something_runs_is_not_taken_down(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
+    """As for a cluster that is no sandbox: what runs there is named, and nothing is touched unless somebody says to lose it."""
+    project = Project(stack.root)
+    platform = project.load("main")
+    with progress() as shown:
+        deployment = prepare(stack.root, "main", platform, plan(platform), shown)
+    with deployment.engine() as engine:
+        outputs, resources = engine.outputs(), engine.state()["deployment"]["resources"]
+    with pytest.raises(ConfigError) as caught:
+        say_losses(deployment, outputs, resources, free=False)
+    assert {finding.id for finding in caught.value.findings} == {"team-still-runs", "stack-protected"}
+    assert "still runs job-busy-" in str(caught.value)
+    say_losses(deployment, outputs, resources, free=True)
+    said = capsys.readouterr().err
+    assert "team gamma on main: namespace hyperpod-ns-gamma with all that is in it: job-busy-" in said
+    assert "team alpha on main: namespace hyperpod-ns-alpha with all that is in it\n" in said
+    stack.api.request("DELETE", "/apis/batch/v1/namespaces/hyperpod-ns-gamma/jobs/busy", {"propagationPolicy": "Background"})
 
 
 def test_a_drained_team_is_removed_and_leaves_nothing(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:

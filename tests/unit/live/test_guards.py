@@ -9,7 +9,7 @@ import pytest
 
 from config.load import Platform, Project
 from governance.contract import job_contract
-from governance.model import ClusterPlan
+from governance.model import ClusterPlan, Plan
 from governance.plan import plan
 from live.guards import QUEUES, flavor_findings, removal_findings, replacement_findings
 
@@ -72,6 +72,10 @@ def test_queues_of_others_are_not_judged(declared: tuple[Platform, ClusterPlan])
     assert list(flavor_findings(*declared, Lists({QUEUES: [queue("somebody-elses", "own", "8")]}))) == []
 
 
+def removing(declared: tuple[Platform, ClusterPlan]) -> tuple[Platform, Plan]:
+    return declared[0], plan(declared[0])
+
+
 def contract(declared: tuple[Platform, ClusterPlan], team: str, state: str) -> dict[str, Any]:
     _, cluster = declared
     found = job_contract(cluster, cluster.teams["nlp"])
@@ -80,7 +84,7 @@ def contract(declared: tuple[Platform, ClusterPlan], team: str, state: str) -> d
 
 @pytest.mark.parametrize("state", ["active", "held"])
 def test_a_team_that_was_not_drained_can_not_go(declared: tuple[Platform, ClusterPlan], state: str) -> None:
-    (finding,) = removal_findings([contract(declared, "gone", state)], declared[0], {"main": Lists({})})
+    (finding,) = removal_findings([contract(declared, "gone", state)], *removing(declared), {"main": Lists({})})
     assert (finding.id, finding.where.file) == ("team-not-drained", "teams/gone.yaml")
     assert state in finding.message
     assert "state: draining" in finding.remedy
@@ -97,7 +101,7 @@ def test_a_drained_team_that_still_runs_can_not_go_yet(declared: tuple[Platform,
         workload("waits", QuotaReserved="False"),
         workload("done", QuotaReserved="True", Finished="True"),
     ]
-    (finding,) = removal_findings([contract(declared, "gone", "draining")], declared[0], {"main": Lists({path: listed})})
+    (finding,) = removal_findings([contract(declared, "gone", "draining")], *removing(declared), {"main": Lists({path: listed})})
     assert finding.id == "team-still-runs"
     assert "runs" in finding.message
     assert "waits" not in finding.message
@@ -106,7 +110,7 @@ def test_a_drained_team_that_still_runs_can_not_go_yet(declared: tuple[Platform,
 
 def test_a_drained_team_may_go_and_one_that_stays_is_not_judged(declared: tuple[Platform, ClusterPlan]) -> None:
     last = [contract(declared, "gone", "draining"), contract(declared, "nlp", "active")]
-    assert list(removal_findings(last, declared[0], {"main": Lists({})})) == []
+    assert list(removal_findings(last, *removing(declared), {"main": Lists({})})) == []
 
 
 HYPERPOD = """
