@@ -1,97 +1,24 @@
-"""Payloads of generated teams against AWS's own words: botocore's model of the SageMaker API and CloudFormation's schemas.
-
-Both are read from the published packages when the test runs; nothing of ours is an oracle.
-"""
+"""Payloads of generated teams against AWS's own words: botocore's model of the SageMaker API and CloudFormation's schemas."""
 
 from __future__ import annotations
 
-import copy
 import json
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Mapping
 from typing import Any
 
-import botocore.loaders
-import botocore.model
-import botocore.validate
-import jsonschema
 import pytest
 import regex
 from declarations import cluster, team
 from hypothesis import given
 from hypothesis import strategies as st
 from managed_support import HYPERPOD, MANAGED, managed_teams
+from oracles import COMPUTE_QUOTA, SCHEDULER_CONFIG, complaints, refused, schema
 from pulumi._types import input_type_types
 from pulumi_aws_native import sagemaker
 
-from governance.managed import SCHEDULER_CONFIG, SCHEDULER_CREATE_ONLY, compute_quota, scheduler_config
+from governance.managed import SCHEDULER_CREATE_ONLY, compute_quota, scheduler_config
 
 ARN = "arn:aws:sagemaker:us-west-2:123456789012:cluster/abcdefghijkl"
-COMPUTE_QUOTA = "AWS::SageMaker::ComputeQuota"
-
-
-@cache
-def api() -> botocore.model.ServiceModel:
-    return botocore.model.ServiceModel(botocore.loaders.Loader().load_service_model("sagemaker", "service-2"))
-
-
-@cache
-def cloudformation(type_: str) -> dict[str, Any]:
-    """The type's schema in us-east-1, which has both."""
-    from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
-
-    found = copy.deepcopy(PROVIDER_SCHEMA_MANAGER.get_resource_schema("us-east-1", type_).schema)
-    return {key: value for key, value in found.items() if key != "$schema"}
-
-
-def breaches(shape: botocore.model.Shape, value: Any, path: str = "") -> Iterator[str]:
-    """What botocore's validator leaves to the service: enumerations, patterns and upper bounds."""
-    meta = shape.metadata
-    if shape.type_name == "structure":
-        for name, item in value.items():
-            yield from breaches(shape.members[name], item, f"{path}.{name}")
-        return
-    if shape.type_name == "list":
-        for item in value:
-            yield from breaches(shape.member, item, f"{path}[]")
-    size = len(value) if isinstance(value, str | list) else value
-    if not meta.get("min", float("-inf")) <= size <= meta.get("max", float("inf")):
-        yield f"{path}: {value!r} is not within {meta.get('min')}..{meta.get('max')}"
-    if meta.get("enum") and value not in meta["enum"]:
-        yield f"{path}: {value!r} is none of its values"
-    if "pattern" in meta and not regex.fullmatch(meta["pattern"], value):
-        yield f"{path}: {value!r} is not like {meta['pattern']}"
-
-
-def complaints(operation: str, payload: Mapping[str, Any]) -> list[str]:
-    """All that the API's model says against a request."""
-    shape = api().operation_model(operation).input_shape
-    report = botocore.validate.ParamValidator().validate(payload, shape)
-    if report.has_errors():
-        return [report.generate_report()]
-    return list(breaches(shape, payload))
-
-
-def refused(type_: str, properties: Mapping[str, Any]) -> list[str]:
-    """All that CloudFormation's schema says against a resource."""
-    schema = json.loads(json.dumps(cloudformation(type_)))
-    patterns = dict(_patterns(schema))
-    found = [error.message for error in jsonschema.Draft7Validator(schema).iter_errors(properties)]
-    for name, pattern in patterns.items():
-        if isinstance(properties.get(name), str) and not regex.search(pattern, properties[name]):
-            found.append(f"{name}: {properties[name]!r} is not like {pattern}")
-    return found
-
-
-def _patterns(schema: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Take patterns with classes that Python's own expressions don't know out of the schema; yield those of properties."""
-    for name, declared in schema["properties"].items():
-        if "\\p" in declared.get("pattern", ""):
-            yield name, declared.pop("pattern")
-    for definition in schema["definitions"].values():
-        for declared in definition.get("properties", {}).values():
-            if "\\p" in declared.get("pattern", ""):
-                declared.pop("pattern")
 
 
 def as_cloudformation(payload: Mapping[str, Any], args: Any) -> dict[str, Any]:
@@ -165,7 +92,7 @@ def test_any_policy_is_what_aws_takes(classes: dict[str, int], fair: bool, idle:
 
 
 def test_what_is_said_to_be_create_only_is() -> None:
-    pointers = cloudformation(SCHEDULER_CONFIG)["createOnlyProperties"]
+    pointers = schema(SCHEDULER_CONFIG)["createOnlyProperties"]
     assert sorted(pointers) == sorted(f"/properties/{name}" for name in SCHEDULER_CREATE_ONLY)
 
 
