@@ -5,21 +5,32 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from config.findings import Finding, Severity
+from config.findings import Finding, Severity, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from reports.excerpt import Sources
+
 _STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.ADVICE: "cyan"}
-_settings = {"color": True}
+_WIDEST = 160
+"""Columns of a source line that are shown on a terminal that has more."""
+_settings: dict[str, Any] = {"color": True, "root": None}
 
 
 def no_color() -> None:
     """Switch colours off; the environment variable NO_COLOR does so too."""
     _settings["color"] = False
+
+
+def sources_at(root: Path) -> None:
+    """Where the project lies whose lines findings show."""
+    _settings["root"] = root
 
 
 def console(*, out: bool = False) -> Console:
@@ -44,33 +55,66 @@ def print_json(data: Any) -> None:
     sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 
 
-def print_findings(findings: Iterable[Finding]) -> None:
-    """Each finding with its place, what is wrong, and what to do."""
+def print_findings(findings: Iterable[Finding], *, waived: bool = False) -> None:
+    """Each finding with its place, what is wrong, the line it stands on where it can be read, and what to do.
+
+    Where a rule is explained is told once, after the first findings of that rule. Those that are set aside are left out, or are
+    a line each with `waived`.
+    """
+    from itertools import groupby
+
     from rich.text import Text
 
-    shown = console()
-    for finding in findings:
-        line = Text.assemble(
-            (str(finding.where), "bold"), ": ", (str(finding.severity), _STYLE[finding.severity]), f": {finding.message}"
-        )
-        line.append(f" [{finding.id}]", style="dim")
-        shown.print(line)
-        if finding.remedy:
-            shown.print(Text(f"    {finding.remedy}", style="dim"))
+    from reports.excerpt import Sources
+
+    shown, sources = console(), Sources(_settings["root"])
+    told: set[str] = set()
+    for page, group in groupby((f for f in findings if waived or not f.waived), key=lambda f: f.docs):
+        for finding in group:
+            _print_finding(finding, shown, sources)
+        if page and page not in told and not finding.waived:
+            shown.print(Text(f"    see {page}", style="dim"))
+            told.add(page)
+
+
+def _print_finding(finding: Finding, shown: Console, sources: Sources) -> None:
+    from rich.text import Text
+
+    if finding.waived:
+        shown.print(Text(f"{finding.where}: waived: {finding.message} [{finding.id}] ({printable(finding.waived)})", style="dim"))
+        return
+    style = _STYLE[finding.severity]
+    line = Text.assemble((str(finding.where), "bold"), ": ", (str(finding.severity), style), f": {finding.message}")
+    shown.print(line.append(f" [{finding.id}]", style="dim"))
+    excerpt = sources.excerpt(finding.where, min(shown.width, _WIDEST))
+    if excerpt is not None:
+        source, mark = excerpt.lines()
+        bar = source.index("|") + 1
+        for text, colour in ((source, ""), (mark, style)):
+            shown.print(Text.assemble((text[:bar], "dim"), (text[bar:], colour)), no_wrap=True, crop=False)
+    if finding.remedy:
+        shown.print(Text(f"    {finding.remedy}", style="dim"))
+
+
+def counts(findings: Iterable[Finding]) -> dict[str, int]:
+    """How many findings there are of each severity; those that are set aside apart, as `waived`."""
+    found = Counter("waived" if finding.waived else str(finding.severity) for finding in findings)
+    return {name: found[name] for name in (*map(str, Severity), "waived")}
 
 
 def count_words(findings: Iterable[Finding]) -> str:
-    """`2 errors, 1 warning`, or `nothing found`."""
-    found = list(findings)
-    words = []
-    for severity, one, many in (
-        (Severity.ERROR, "error", "errors"),
-        (Severity.WARNING, "warning", "warnings"),
-        (Severity.ADVICE, "piece of advice", "pieces of advice"),
-    ):
-        number = sum(f.severity is severity for f in found)
-        if number:
-            words.append(f"{number} {one if number == 1 else many}")
+    """`2 errors, 1 warning, 1 waived`, or `nothing found`."""
+    number = counts(findings)
+    words = [
+        f"{number[severity]} {one if number[severity] == 1 else many}"
+        for severity, one, many in (
+            (Severity.ERROR, "error", "errors"),
+            (Severity.WARNING, "warning", "warnings"),
+            (Severity.ADVICE, "piece of advice", "pieces of advice"),
+            ("waived", "waived", "waived"),
+        )
+        if number[severity]
+    ]
     return ", ".join(words) or "nothing found"
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cli.console import sources_at
 from config.findings import ConfigError, Finding, by_place, has_errors
 from config.load import Platform, Project
 from config.stack import environment_of, project_root
@@ -33,7 +34,9 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
 def root_of(context: typer.Context) -> Path:
     """The project's folder, as --project says or as found from here."""
     given = context.find_root().obj
-    return project_root((given or Path.cwd()).resolve())
+    root = project_root((given or Path.cwd()).resolve())
+    sources_at(root)
+    return root
 
 
 def planned(root: Path, stack: str) -> tuple[Platform, Plan]:
@@ -49,7 +52,6 @@ def planned(root: Path, stack: str) -> tuple[Platform, Plan]:
     return platform, resolved
 
 
-def all_findings(root: Path, environments: list[str]) -> list[Finding]:
+def all_findings(project: Project, environments: list[str]) -> list[Finding]:
     """Findings of several environments, each once, in reading order."""
-    project = Project(root)
     return by_place(dict.fromkeys(finding for name in environments for finding in review(project, name)))

@@ -14,7 +14,7 @@ from config.files import ENVIRONMENTS, SUFFIX, TEAMS, listing, merge, no_environ
 from config.findings import ConfigError, Finding, Where, by_place, has_errors, printable, problem_at
 from config.team import Team
 from config.teamfile import environment_names, team_of
-from config.yamlsource import Document, Layered, Path_, read
+from config.yamlsource import Document, Layered, Path_, parse, read
 
 __all__ = ["ENVIRONMENTS", "TEAMS", "Platform", "Project", "merge"]
 
@@ -53,6 +53,17 @@ class Project:
     def environments(self) -> list[str]:
         """Names of the declared environments, sorted."""
         return list(self._folder(ENVIRONMENTS)[0])
+
+    def team_files(self) -> dict[str, Document]:
+        """Every team's file by the team's name, sorted; those too that hold something else."""
+        return {name: self._read(path)[0] for name, path in self._folder(TEAMS)[0].items()}
+
+    def add_team(self, name: str, text: str) -> None:
+        """Take a text for the file of a team, whether there is one or not. Nothing is written."""
+        files, problems = self._folder(TEAMS)
+        path = self.root / TEAMS / f"{name}{SUFFIX}"
+        self._documents[path] = parse(text, printable(f"{TEAMS}/{name}{SUFFIX}"))
+        self._folders[TEAMS] = (dict(sorted({**files, name: path}.items())), problems)
 
     def load(self, environment: str) -> Platform:
         """One environment with its teams.

@@ -7,9 +7,10 @@ from functools import cache
 from types import MappingProxyType
 
 from config.rules.model import Category, Rule
+from config.rules.ownership import OWNERSHIP
 from config.rules.waivers import WAIVERS
 
-CATEGORIES: tuple[Category, ...] = (WAIVERS,)
+CATEGORIES: tuple[Category, ...] = (WAIVERS, OWNERSHIP)
 PAGES = "docs/checks"
 """The folder of the pages, one a category."""
 

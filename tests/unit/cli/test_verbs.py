@@ -70,7 +70,7 @@ def test_findings_as_json_are_one_document(project: Path, capsys: pytest.Capture
     document = json.loads(capsys.readouterr().out)
     (finding,) = document["findings"]
     assert document["environments"] == ["dev"]
-    assert set(finding) == {"id", "severity", "file", "line", "column", "message", "remedy", "docs"}
+    assert set(finding) == {"id", "severity", "file", "line", "column", "message", "remedy", "waived", "docs"}
     assert (finding["file"], finding["line"], finding["severity"]) == ("teams/nlp.yaml", 5, "error")
 
 

@@ -1,0 +1,124 @@
+"""CODEOWNERS: who approves changes to a team's file, by the rules of code hosts.
+
+One block of the file, between two marks, is made from the teams' owners; what stands outside of it is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from config.files import SUFFIX, TEAMS
+from config.findings import Finding, Severity, Where, printable, quoted
+from config.load import Project
+from config.repository import prefix_of, repository_of
+from config.yamlsource import Document
+
+CODEOWNERS = ".github/CODEOWNERS"
+BEGIN = "# <teams> made by `hpctl onboard --codeowners` from the owners in teams/"
+END = "# </teams>"
+_BEGIN, _END = re.compile(r"(?m)^# <teams>.*$"), re.compile(r"(?m)^# </teams>.*$\n?")
+_HANDLE = re.compile(r"@[A-Za-z0-9](-?[A-Za-z0-9])*(/[A-Za-z0-9_.-]+)?\Z")
+_EMAIL = re.compile(r"[^\s@#\"<>,;:()\[\]\\]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+\Z")
+_TEAM = re.compile(r"[a-z0-9-]{1,63}\Z")
+"""File names that may be a team's; others are findings already."""
+_MOST_BYTES = 3 << 20
+"""GitHub reads no CODEOWNERS above 3 MB."""
+
+
+def reachable(owner: str) -> bool:
+    """Whether a code host can ask the owner: a handle as `@org/team`, or an e-mail address."""
+    return bool(_HANDLE.match(owner) or _EMAIL.match(owner))
+
+
+def owners_of(data: Any) -> list[str]:
+    """Owners in a team's file, those of all environments first; nothing for a file that is no team's."""
+    if not isinstance(data, dict):
+        return []
+    overrides = data.get("environments")
+    layers = [data, *(overrides.values() if isinstance(overrides, dict) else ())]
+    stated = [layer.get("owners") for layer in layers if isinstance(layer, dict)]
+    found = (owner for owners in stated if isinstance(owners, list) for owner in owners)
+    return list(dict.fromkeys(owner for owner in found if isinstance(owner, str)))
+
+
+def block(teams: Mapping[str, list[str]], prefix: str = "") -> str:
+    """The lines between the marks and the marks: a line for each team that has an owner who can be asked.
+
+    `prefix`: the project's folder in its repository.
+    """
+    folder = f"/{_spaces(prefix)}/{TEAMS}" if prefix else f"/{TEAMS}"
+    lines = [
+        f"{folder}/{team}{SUFFIX} {' '.join(owners)}"
+        for team, stated in sorted(teams.items())
+        if _TEAM.match(team) and (owners := [owner for owner in stated if reachable(owner)])
+    ]
+    return "\n".join([BEGIN, *lines, END, ""])
+
+
+def _spaces(path: str) -> str:
+    """A path in a pattern: a space would end it."""
+    return path.replace(" ", "\\ ")
+
+
+def rewritten(text: str, made: str) -> str:
+    """The file with its block replaced; with the block at its end where it has none yet."""
+    begin = _BEGIN.search(text)
+    end = _END.search(text, begin.end()) if begin else None
+    if begin is None or end is None:
+        return f"{text.rstrip()}\n\n{made}" if text.strip() else made
+    return text[: begin.start()] + made + text[end.end() :]
+
+
+def codeowners_file(root: Path) -> Path:
+    """Where the file lies, or would: in the repository that the project is part of."""
+    return repository_of(root) / CODEOWNERS
+
+
+def made_for(project: Project) -> str:
+    """The block as the project's teams want it."""
+    teams = {name: owners_of(document.data) for name, document in project.team_files().items()}
+    return block(teams, prefix_of(project.root))
+
+
+def kept(project: Project) -> str | None:
+    """The file's text where a block in it is ours to keep; None without."""
+    try:
+        with codeowners_file(project.root).open(encoding="utf-8", newline="") as stream:
+            text = stream.read(_MOST_BYTES)
+    except (OSError, UnicodeDecodeError):
+        return None
+    begin = _BEGIN.search(text)
+    return text if begin and _END.search(text, begin.end()) else None
+
+
+def ownership_findings(project: Project) -> Iterator[Finding]:
+    """Where CODEOWNERS is kept: whether it says what the teams' files say, and owners whom no code host can ask."""
+    text = kept(project)
+    if text is None:
+        return
+    if text != rewritten(text, made_for(project)):
+        begin = _BEGIN.search(text)
+        line = text.count("\n", 0, begin.start() if begin else 0) + 1
+        where = Where("/".join([*(".." for _ in Path(prefix_of(project.root)).parts), CODEOWNERS]), line, 1)
+        message = "the block of teams doesn't say what the owners in teams/ are"
+        yield Finding("codeowners-stale", Severity.WARNING, where, message, "run `hpctl onboard --codeowners`, and commit")
+    for document in project.team_files().values():
+        yield from _unreachable(document)
+
+
+def _unreachable(document: Document) -> Iterator[Finding]:
+    for owner in owners_of(document.data):
+        if not reachable(owner):
+            where = _place(document, owner)
+            message = f"owners: {quoted(printable(owner))} is neither a handle nor an e-mail address; CODEOWNERS leaves it out"
+            yield Finding("owners-unreachable", Severity.ADVICE, where, message, "write `@organization/team`, or an address")
+
+
+def _place(document: Document, owner: str) -> Where:
+    """The owner's place in the file; the file's first line where only an environment's part names it."""
+    stated = document.data.get("owners")
+    path = ("owners", stated.index(owner)) if isinstance(stated, list) and owner in stated else ()
+    return document.where(path) or Where(document.file, 1, 1)
