@@ -7,6 +7,7 @@ programs still follow 1.1.
 from __future__ import annotations
 
 import re
+from datetime import date
 from typing import Any
 
 _WORDS: dict[str, Any] = {"": None, "~": None} | {
@@ -89,9 +90,20 @@ def _other_number(text: str) -> Trap | None:
         return f"`{shown}` is a number to some readers and text to others", f"write {shown.replace('_', '')}, or quote it"
     if ":" in text and _SEXAGESIMAL.match(text):
         return f"`{shown}` is a number in base 60 to some readers", f'write "{shown}"'
-    if _DATE.match(text):
+    if _DATE.match(text) and not _is_day(text):
         return f"`{shown}` is a date to some readers and text to others", f'write "{shown}"'
     return None
+
+
+def _is_day(text: str) -> bool:
+    """A day in full, as 2026-12-31: whether a reader takes it for a date or for text, it says the same."""
+    if len(text) != len("2026-12-31"):
+        return False
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _cut(text: str) -> str:
