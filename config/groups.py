@@ -12,7 +12,7 @@ from config.eks import KeyArn
 from config.findings import quoted
 from config.network import Zone
 from config.team import InstanceTypeName
-from config.vocabulary import List, Model, Words, problem
+from config.vocabulary import LabelKey, LabelValue, List, Model, Words, problem
 
 _CRON = re.compile(
     r"cron\((?:[0-5]?[0-9]) (?:[01]?[0-9]|2[0-3]) (?:[1-9]|0[1-9]|[12][0-9]|3[01]|\?) "
@@ -132,6 +132,8 @@ class HyperPodGroup(InstanceGroup):
 
     availability_zone: Zone | None = None
     """The one zone of its nodes; types with EFA need it: their checks fail across zones. Default: any of the first three."""
+    labels: Annotated[dict[LabelKey, Annotated[LabelValue, Field(min_length=1)]], Field(max_length=50)] = Field(default_factory=dict)
+    """Further labels of the nodes, at most 50, without empty values (SageMaker API, KubernetesConfig)."""
     taints: Annotated[List(Taint), Field(max_length=50)] = ()  # type: ignore[valid-type]
     """Taints of the nodes, at most 50 (SageMaker API, KubernetesConfig); on the kueue backend at most 8."""
     flexible_types: Annotated[Words(InstanceTypeName), Field(max_length=19)] = ()  # type: ignore[valid-type]

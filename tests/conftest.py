@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -46,3 +47,19 @@ def sandbox() -> Iterator[Sandbox]:
         yield one
     finally:
         one.down()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What tests tell of the cases that they have covered; from workers too, whose own output nobody sees."""
+    figures: Counter[str] = Counter()
+    said: list[str] = []
+    for report in terminalreporter.getreports(""):
+        for name, lines in getattr(report, "user_properties", ()) if report.when == "call" else ():
+            said.extend(lines if name == "coverage" else ())
+            figures.update(dict(lines) if name == "verdicts" else {})
+    if said or figures:
+        terminalreporter.section("cases of the checks against the servers")
+        for words, number in sorted(figures.items()):
+            terminalreporter.line(f"{number:6} {words}")
+        for line in said:
+            terminalreporter.line(line)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from config.consistency_hyperpod import hyperpod_findings
@@ -100,14 +100,22 @@ def _files(platform: Platform, cluster: HyperPodCluster, path: Path_) -> Iterato
         return
     if lifecycle is not None and lifecycle.folder is not None:
         where = platform.where("", (*path, "hyperpod", "lifecycle", "folder"))
-        if not (root / lifecycle.folder).is_dir():
+        if not _is(Path.is_dir, root / lifecycle.folder):
             yield problem_at("lifecycle-missing", where, f"there is no folder {quoted(lifecycle.folder)}", "create or correct it")
-        elif not (root / lifecycle.folder / lifecycle.script).is_file():
+        elif not _is(Path.is_file, root / lifecycle.folder / lifecycle.script):
             message = f"there is no file {quoted(str(Path(lifecycle.folder) / lifecycle.script))}"
             yield problem_at("lifecycle-missing", where, message, "add it, or name another `script`")
-    if chart is not None and not (root / chart).exists():
+    if chart is not None and not _is(Path.exists, root / chart):
         where = platform.where("", (*path, "hyperpod", "chart", "path"))
         yield problem_at("chart-missing", where, f"there is no folder or archive {quoted(chart)}", "create or correct it")
+
+
+def _is(what: Callable[[Path], bool], path: Path) -> bool:
+    """What a path is; a name that no file system takes is nothing."""
+    try:
+        return what(path)
+    except (OSError, ValueError):
+        return False
 
 
 def _managed(platform: Platform, cluster: HyperPodCluster, path: Path_) -> Iterator[Finding]:
