@@ -31,6 +31,7 @@ def _cron(value: str) -> str:
 
 
 Cron = Annotated[str, Field(max_length=256), AfterValidator(_cron)]
+NodeLabels = dict[LabelKey, Annotated[LabelValue, Field(min_length=1)]]
 DeepHealthCheck = Literal["instance_stress", "instance_connectivity"]
 TrainingPlan = Annotated[
     str, Field(min_length=50, max_length=2048, pattern=r"^arn:aws[a-z-]*:sagemaker:[a-z0-9-]*:[0-9]{12}:training-plan/.+$")
@@ -132,7 +133,7 @@ class HyperPodGroup(InstanceGroup):
 
     availability_zone: Zone | None = None
     """The one zone of its nodes; types with EFA need it: their checks fail across zones. Default: any of the first three."""
-    labels: Annotated[dict[LabelKey, Annotated[LabelValue, Field(min_length=1)]], Field(max_length=50)] = Field(default_factory=dict)
+    labels: Annotated[NodeLabels, Field(max_length=50)] = Field(default_factory=dict)
     """Further labels of the nodes, at most 50, without empty values (SageMaker API, KubernetesConfig)."""
     taints: Annotated[List(Taint), Field(max_length=50)] = ()  # type: ignore[valid-type]
     """Taints of the nodes, at most 50 (SageMaker API, KubernetesConfig); on the kueue backend at most 8."""
