@@ -6,11 +6,30 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
+from config.rules.backends import BACKENDS
+from config.rules.files import FILES
+from config.rules.formats import FORMATS
 from config.rules.model import Category, Rule
 from config.rules.ownership import OWNERSHIP
+from config.rules.priorities import PRIORITIES
+from config.rules.sharing import SHARING
+from config.rules.teams import TEAMS
+from config.rules.topology import TOPOLOGY
+from config.rules.values import VALUES
 from config.rules.waivers import WAIVERS
 
-CATEGORIES: tuple[Category, ...] = (WAIVERS, OWNERSHIP)
+CATEGORIES: tuple[Category, ...] = (
+    FILES,
+    VALUES,
+    FORMATS,
+    TEAMS,
+    OWNERSHIP,
+    SHARING,
+    PRIORITIES,
+    TOPOLOGY,
+    BACKENDS,
+    WAIVERS,
+)
 PAGES = "docs/checks"
 """The folder of the pages, one a category."""
 

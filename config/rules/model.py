@@ -58,11 +58,15 @@ def error(
     return Rule(id_, (Severity.ERROR,), title, why, remedy, source, waivable, example)
 
 
-def warning(id_: str, title: str, why: str, remedy: str, *, source: str = "", example: Example | None = None) -> Rule:
+def warning(
+    id_: str, title: str, why: str, remedy: str, *, source: str = "", waivable: bool = True, example: Example | None = None
+) -> Rule:
     """A rule whose findings inform of a risk."""
-    return Rule(id_, (Severity.WARNING,), title, why, remedy, source, True, example)
+    return Rule(id_, (Severity.WARNING,), title, why, remedy, source, waivable, example)
 
 
-def advice(id_: str, title: str, why: str, remedy: str, *, source: str = "", example: Example | None = None) -> Rule:
+def advice(
+    id_: str, title: str, why: str, remedy: str, *, source: str = "", waivable: bool = True, example: Example | None = None
+) -> Rule:
     """A rule whose findings inform."""
-    return Rule(id_, (Severity.ADVICE,), title, why, remedy, source, True, example)
+    return Rule(id_, (Severity.ADVICE,), title, why, remedy, source, waivable, example)

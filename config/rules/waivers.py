@@ -7,7 +7,7 @@ from config.rules.model import Category, Example, advice, error, warning
 WAIVERS = Category(
     "waivers",
     "Waivers",
-    "A waiver sets a finding aside for a while, with a reason.",
+    "A waiver sets a finding aside for a while, with a reason. What is wrong with a waiver can't be waived in turn.",
     (
         error(
             "waiver-rule-unknown",
@@ -22,7 +22,7 @@ WAIVERS = Category(
             "A waiver is not allowed here",
             "Some findings leave nothing sensible to build. And errors are the platform team's to set aside: a team's file is "
             "changed by the team itself.",
-            "Mend what the finding says; or, for an error, write the waiver in the environment's file.",
+            "Mend what the finding says; or, for an error that may be set aside, write the waiver in the environment's file.",
             waivable=False,
             example=Example(team="waivers: {yaml-word: {reason: it is a word to us, until: 2999-01-01}}"),
         ),
@@ -31,13 +31,15 @@ WAIVERS = Category(
             "A waiver is past its date",
             "What it set aside counts again.",
             "Mend what it set aside, and remove it; or give it another date and say why.",
+            waivable=False,
             example=Example(environment="waivers: {overcommit: {reason: nodes come in May, until: 2020-05-31}}"),
         ),
         advice(
             "waiver-unused",
             "A waiver sets nothing aside",
             "What it was for is mended. Left in place, it would hide the next finding of that rule.",
-            "Remove it.",
+            "Remove it; where only some environments need it, write it for those alone.",
+            waivable=False,
             example=Example(environment="waivers: {overcommit: {reason: nodes come in May, until: 2999-01-01}}"),
         ),
     ),

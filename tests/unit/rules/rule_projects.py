@@ -103,4 +103,5 @@ def _laid_over(data: dict[str, Any], fragment: str) -> tuple[dict[str, Any], str
 
 def _block(content: Mapping[str, Any]) -> str:
     """A line for each key, so that text can be added; values as JSON, which is YAML with every word quoted."""
-    return "".join(f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in content.items())
+    lines = (f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}\n" for key, value in content.items())
+    return "".join(lines).replace("Infinity", ".inf")

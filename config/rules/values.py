@@ -1,0 +1,238 @@
+"""Rules about single values: their type, range and spelling."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from config.rules.model import Category, Example, error
+
+_value = partial(error, waivable=False)
+_YAML = "YAML 1.2, core schema; values are never converted"
+_LABELS = "Kubernetes, Labels and Selectors"
+
+VALUES = Category(
+    "values",
+    "Values",
+    "What a single field takes. No model could hold these values, so none of these findings can be waived.",
+    (
+        _value(
+            "unknown-key",
+            "A key that no field has",
+            "The setting would be passed over in silence, and its author believes that it holds.",
+            "Correct the spelling, or remove the key.",
+            example=Example(team="wieght: 3"),
+        ),
+        _value(
+            "missing-key",
+            "A key that must be there is missing",
+            "There is no default that would be right for everybody.",
+            "Add the key.",
+            example=Example(environment="governance: {priority_classes: {batch: {}}}"),
+        ),
+        _value(
+            "literal-error",
+            "A word that is not among those of the field",
+            "Nobody could say which of the known words was meant.",
+            "Use one of the words that the message lists.",
+            example=Example(team="state: paused"),
+        ),
+        _value(
+            "string-type",
+            "A value that should be text",
+            "`1.30` without quotes is the number 1.3, and an account that begins with 0 would lose it.",
+            "Quote the value.",
+            source=_YAML,
+            example=Example(team="labels: {tier: 1}"),
+        ),
+        _value(
+            "int-type",
+            "A value that should be a whole number",
+            "A fraction of an instance or of a GPU can't be guaranteed, and text is not counted with.",
+            "Write a whole number, without quotes.",
+            source=_YAML,
+            example=Example(team='weight: "10"'),
+        ),
+        _value(
+            "float-type",
+            "A value that should be a number",
+            "An amount of vCPUs or memory is computed with; text is not.",
+            "Write a number, without quotes or unit.",
+            source=_YAML,
+            example=Example(team="quota: {ml.m5.4xlarge: {vcpu: 8 cores}}"),
+        ),
+        _value(
+            "finite-number",
+            "A number without end",
+            "Infinity and not-a-number are no amounts: sums and limits of every other team would be lost in them.",
+            "Write the amount. To guarantee everything, write what the nodes have.",
+            example=Example(team="quota: {ml.m5.4xlarge: {memory_gib: .inf}}"),
+        ),
+        _value(
+            "bool-type",
+            "A value that should be true or false",
+            '`1` and `"true"` are true to some readers and not to others.',
+            "Write true or false, without quotes.",
+            source=_YAML,
+            example=Example(team="default_queue: 1"),
+        ),
+        _value(
+            "dict-type",
+            "A value that should be a map",
+            "What stands there has no names, and maps are what environments override by key.",
+            "Write `key: value` lines; remove the key where there is nothing to say.",
+            example=Example(team="quota: [ml.p5.48xlarge]"),
+        ),
+        _value(
+            "model-type",
+            "A value that should be a map of settings",
+            "A single value doesn't say which of the settings it is.",
+            "Write the settings by name, as `{instances: 2}`.",
+            example=Example(team="quota: {ml.p5.48xlarge: 2}"),
+        ),
+        _value(
+            "model-attributes-type",
+            "A cluster that is no map",
+            "Without a `kind` it can't be told what the cluster is.",
+            "Write `kind:`, `instance_groups:` and what else the cluster has.",
+            example=Example(environment="clusters: {second: existing}"),
+        ),
+        _value(
+            "tuple-type",
+            "A value that should be a list",
+            "Text without brackets would be taken letter by letter.",
+            "Write a list: `[value]`.",
+            example=Example(team="flavors: ml.p5.48xlarge"),
+        ),
+        _value(
+            "greater-than-equal",
+            "A number below its range",
+            "The service or Kueue refuses it when the deployment is half done.",
+            "Write at least what the message says.",
+            example=Example(team="weight: -1"),
+        ),
+        _value(
+            "less-than-equal",
+            "A number above its range",
+            "The service or Kueue refuses it when the deployment is half done.",
+            "Write at most what the message says.",
+            source="SageMaker API; Kueue's CRDs",
+            example=Example(team="weight: 101"),
+        ),
+        _value(
+            "string-too-short",
+            "Text that is too short",
+            "Empty names select nothing, and a reason of one word tells nobody anything a year later.",
+            "Write at least as many characters as the message says.",
+            example=Example(team="access: {groups: ['']}"),
+        ),
+        _value(
+            "string-too-long",
+            "Text that is too long",
+            "AWS's APIs refuse it when the deployment is half done.",
+            "Shorten it to what the message says.",
+            source="SageMaker API (Description, 1,024); IAM and S3 for the rest",
+            example=Example(environment=f"governance: {{priority_classes: {{training: {{description: {'long ' * 420}end}}}}}}"),
+        ),
+        _value(
+            "too-short",
+            "A list or map with too few entries",
+            "An empty list says `none` where `all` was meant: a team with `only: []` would exist nowhere.",
+            "Add an entry, or remove the key for its default.",
+            example=Example(team="only: []"),
+        ),
+        _value(
+            "too-long",
+            "A list or map with too many entries",
+            "The API behind it refuses the whole object.",
+            "Use at most as many entries as the message says.",
+            source="SageMaker API; Kueue's CRDs",
+            example=Example(
+                environment=f"governance: {{topology: {{levels: [{', '.join(f'layer-{n}' for n in range(1, 18))}]}}}}",
+            ),
+        ),
+        _value(
+            "string-pattern-mismatch",
+            "Text that is not of the form asked for",
+            "The API that takes the value refuses it; where it is an address, something else would be fetched.",
+            "Write it in the form that the message shows.",
+            example=Example(environment="clusters: {main: {kueue: {external_frameworks: [Job]}}}"),
+        ),
+        _value(
+            "duplicate-item",
+            "An entry that stands twice in a list",
+            "One of the two was most likely meant to be something else.",
+            "Keep one.",
+            example=Example(team="flavors: [ml.p5.48xlarge, ml.p5.48xlarge]"),
+        ),
+        _value(
+            "name-syntax",
+            "A name that Kubernetes doesn't take",
+            "Namespaces, queues and labels are made of it; the API server refuses them in the middle of a deployment.",
+            "Use lower-case letters, digits and hyphens; start and end with a letter or digit.",
+            source="Kubernetes, Object Names (RFC 1123); SageMaker API, TeamName and PriorityClass.Name",
+            example=Example(team="names: {namespace: My_Team}"),
+        ),
+        _value(
+            "name-too-long",
+            "A name that is too long",
+            "`hyperpod-ns-<team>-localqueue` is a label's value on every job, and these hold 63 characters.",
+            "Shorten it to what the message says.",
+            source="SageMaker API, TeamName (40); " + _LABELS,
+            example=Example(team=f"default_priority: {'long-' * 8}name"),
+        ),
+        _value(
+            "label-key",
+            "A label's key that Kubernetes doesn't take",
+            "The API server refuses the namespace or the nodes that carry it.",
+            "Write `[prefix/]name`, the name at most 63 letters, digits, `-`, `_` and `.`.",
+            source=_LABELS,
+            example=Example(team="labels: {cost/center/id: a1}"),
+        ),
+        _value(
+            "label-value",
+            "A label's value that Kubernetes doesn't take",
+            "The API server refuses the namespace or the nodes that carry it.",
+            "Use at most 63 letters, digits, `-`, `_` and `.`.",
+            source=_LABELS,
+            example=Example(team="labels: {tier: first class}"),
+        ),
+        _value(
+            "duration",
+            "Text that is no duration",
+            "A bare number leaves open whether it is seconds or minutes.",
+            "Write days, hours, minutes and seconds, as `5m` or `1d12h`.",
+            example=Example(team="max_run_time: 90 min"),
+        ),
+        _value(
+            "date",
+            "Text that is no date",
+            "A waiver or an extra quota without a clear end never ends.",
+            "Write year, month and day in full, as `2026-12-31`.",
+            example=Example(environment="waivers: {overcommit: {reason: nodes come in May, until: 31.05.2027}}"),
+        ),
+        _value(
+            "amounts-empty",
+            "An entry without an amount",
+            "It guarantees nothing: the team waits for ever, and believes to have quota.",
+            "Give `instances`, `accelerators`, `vcpu`, `memory_gib` or `partitions`; or remove the entry.",
+            example=Example(team="quota: {ml.g6.12xlarge: {}}"),
+        ),
+        _value(
+            "instance-type-unknown",
+            "A name that is no instance type, family or accelerator kind",
+            "A quota on a type that no node can ever have admits jobs that never start.",
+            "Correct the spelling: HyperPod's types begin with `ml.`. A type that is new at AWS is a row in "
+            "`config/instance_types.csv`.",
+            source="SageMaker API, ClusterInstanceType",
+            example=Example(team="quota: {p5.48xlarge: {instances: 1}}"),
+        ),
+        _value(
+            "mig-profile-unknown",
+            "A name that is no MIG profile",
+            "No node ever offers the resource that the quota names, so that its jobs wait for ever.",
+            "Write it as NVIDIA does, as `mig-1g.10gb`.",
+            source="SageMaker API, MIGProfileType; NVIDIA's MIG user guide",
+            example=Example(team="quota: {ml.p5.48xlarge: {partitions: {mig-1g.11gb: 4}}}"),
+        ),
+    ),
+)
