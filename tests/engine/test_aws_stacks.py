@@ -16,6 +16,7 @@ from config.findings import ConfigError
 from config.hyperpod import HyperPodCluster
 from config.load import Project
 from live.connection import connect, parse_kubeconfig
+from live.losses import losses, protected_finding
 from sandbox.engine import Progress
 from sandbox.local import Sandbox
 
@@ -149,6 +150,20 @@ def test_an_unsafe_jump_of_the_add_on_is_refused_in_the_preview(prod: AwsProject
         for verb in ("preview", "up"):
             assert "v1.6.0-eksbuild.1" in prod.refused("prod", verb)
     assert prod.cloud.changes() == []
+
+
+def test_what_would_be_lost_is_told_from_the_state(prod: AwsProject) -> None:
+    with prod.engine("prod") as engine:
+        contracts, resources = engine.outputs()["teams"], engine.state()["deployment"]["resources"]
+    told = losses(contracts, {}, resources)
+    assert f"team nlp on main: namespace {contracts[1]['namespace']} with all that is in it" in told
+    (cluster,) = Project(prod.root).load("prod").environment.clusters.values()
+    instances = sum(group.count for group in cluster.instance_groups.values())
+    assert f"HyperPod cluster prod-main: {instances} instances, and what is on their disks" in told
+    for words in ("EKS cluster prod-main with", "bucket sagemaker-", "key arn:aws:kms:", "log group /aws/", "VPC vpc-"):
+        assert any(sentence.startswith(words) for sentence in told), words
+    (finding,) = protected_finding("prod", resources)
+    assert finding.id == "stack-protected"
 
 
 def test_destroy_is_refused_and_then_goes_in_reverse(prod: AwsProject, sandbox: Sandbox) -> None:
