@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -28,6 +28,8 @@ class Governance:
     """DescribeClusterSchedulerConfig; None where there is none."""
     quotas: tuple[Mapping[str, Any], ...]
     """DescribeComputeQuota of each, in the order of their names."""
+    others: tuple[Mapping[str, Any], ...] = ()
+    """DescribeClusterSchedulerConfig of further ones; SageMaker works by one a cluster."""
 
 
 def client(region: str) -> Client:
@@ -52,15 +54,28 @@ def read_governance(source: Client, cluster: str) -> Governance:
     try:
         arn = str(source.describe_cluster(ClusterName=cluster)["ClusterArn"])
         configs = _pages(source.list_cluster_scheduler_configs, "ClusterSchedulerConfigSummaries", ClusterArn=arn)
-        schedulers = [
-            source.describe_cluster_scheduler_config(ClusterSchedulerConfigId=found["ClusterSchedulerConfigId"])
-            for found in configs
-        ]
+        schedulers = _described(source.describe_cluster_scheduler_config, "ClusterSchedulerConfigId", configs)
         summaries = _pages(source.list_compute_quotas, "ComputeQuotaSummaries", ClusterArn=arn)
-        quotas = [source.describe_compute_quota(ComputeQuotaId=found["ComputeQuotaId"]) for found in summaries]
+        quotas = _described(source.describe_compute_quota, "ComputeQuotaId", summaries)
     except (BotoCoreError, ClientError) as failure:
         raise UnreachableError(f"SageMaker, cluster {cluster}: {failure}") from failure
-    return Governance(arn, schedulers[0] if schedulers else None, tuple(sorted(quotas, key=lambda quota: str(quota["Name"]))))
+    quotas.sort(key=lambda quota: str(quota["Name"]))
+    schedulers.sort(key=lambda config: config["Status"] in ("Deleting", "Deleted"))
+    return Governance(arn, schedulers[0] if schedulers else None, tuple(quotas), tuple(schedulers[1:]))
+
+
+def _described(call: Any, key: str, summaries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Each in full, but those that were deleted since they were listed."""
+    from botocore.exceptions import ClientError
+
+    found: list[Mapping[str, Any]] = []
+    for summary in summaries:
+        try:
+            found.append(call(**{key: summary[key]}))
+        except ClientError as failure:
+            if failure.response.get("Error", {}).get("Code") != "ResourceNotFound":
+                raise
+    return found
 
 
 def _pages(call: Any, key: str, **arguments: Any) -> list[Mapping[str, Any]]:

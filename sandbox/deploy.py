@@ -17,7 +17,14 @@ from live.connection import UnreachableError, connect
 from live.guards import flavor_findings, removal_findings, replacement_findings
 from live.kube import Reader
 from sandbox import stacks
-from sandbox.engine import ConfigValue, Engine, EngineSettings, kubernetes_plugin_installed, try_install_kubernetes_plugin
+from sandbox.engine import (
+    ConfigValue,
+    Engine,
+    EngineError,
+    EngineSettings,
+    kubernetes_plugin_installed,
+    try_install_kubernetes_plugin,
+)
 from sandbox.paths import cache_root, private_dir, write_private
 from sandbox.toolchain import pulumi_binary
 
@@ -83,6 +90,20 @@ class Deployment:
         found = {name: str(built[name]) for name, cluster in self.plan.clusters.items() if cluster.platform and name in built}
         return found | {name: str(path) for name, path in self.kubeconfigs.items()}
 
+    def way(self, cluster: str, last: Mapping[str, Any]) -> str:
+        """The kubeconfig of one cluster, its path or its content, of a cluster that is declared no more too.
+
+        Raises UnreachableError where nothing says how it is reached.
+        """
+        found = self._ways(last).get(cluster) or last.get("kubeconfigs", {}).get(cluster)
+        if found is None:
+            try:
+                found = self.engine().setting(f"{PROJECT}:kubeconfig-{cluster}")
+            except EngineError as error:
+                why = "neither a file, nor the stack's outputs, nor its settings hold a kubeconfig"
+                raise UnreachableError(f"nothing says how cluster `{cluster}` is reached: {why}") from error
+        return str(found)
+
 
 def prepare(root: Path, stack: str, platform: Platform, plan: Plan, progress: Progress) -> Deployment:
     """Boot what must run and find the engine and its provider. Raises SandboxError."""
@@ -93,11 +114,7 @@ def prepare(root: Path, stack: str, platform: Platform, plan: Plan, progress: Pr
         f"{PROJECT}:kubeconfig-{name}": ConfigValue(path.read_text(encoding="utf-8"), secret=True)
         for name, path in kubeconfigs.items()
     }
-    kubeconfigs |= {
-        name: root / Path(cluster.kubeconfig).expanduser()
-        for name, cluster in platform.environment.clusters.items()
-        if cluster.kubeconfig
-    }
+    kubeconfigs |= _named(root, platform)
     backend, passphrase = _local_state(root, stack) if booted else (None, None)
     progress.step("looking for the Kubernetes provider")
     provider = _provider(pulumi) if booted else "plugin"
@@ -114,6 +131,41 @@ def prepare(root: Path, stack: str, platform: Platform, plan: Plan, progress: Pr
         skip_checkpoints=provider == "offline",
     )
     return Deployment(platform, plan, settings, kubeconfigs, layers_of(root, stack))
+
+
+def attach(root: Path, stack: str, platform: Platform, plan: Plan, progress: Progress) -> Deployment | None:
+    """The same for looking on: nothing is booted, installed or configured. None for a sandboxed stack that was never deployed.
+
+    A sandbox that doesn't run is found out when it is asked something. Raises SandboxError.
+    """
+    sandboxed = bool(stacks.clusters(platform))
+    if sandboxed and not stacks.folder(root, stack).is_dir():
+        return None
+    pulumi = pulumi_binary(progress)
+    backend, passphrase = _local_state(root, stack) if sandboxed else (None, None)
+    settings = EngineSettings(
+        project_dir=root,
+        stack=stack,
+        backend_url=backend,
+        pulumi=pulumi,
+        passphrase=passphrase,
+        kubernetes_provider="offline" if sandboxed and not kubernetes_plugin_installed(pulumi) else "plugin",
+    )
+    return Deployment(platform, plan, settings, known_kubeconfigs(root, stack, platform), layers_of(root, stack))
+
+
+def known_kubeconfigs(root: Path, stack: str, platform: Platform) -> dict[str, Path]:
+    """By cluster, the files that are known without asking Pulumi: of sandboxes, and those that the environment names."""
+    sandboxed = {name: stacks.sandbox_of(root, stack, name).kubeconfig for name in stacks.clusters(platform)}
+    return sandboxed | _named(root, platform)
+
+
+def _named(root: Path, platform: Platform) -> dict[str, Path]:
+    return {
+        name: root / Path(cluster.kubeconfig).expanduser()
+        for name, cluster in platform.environment.clusters.items()
+        if cluster.kubeconfig
+    }
 
 
 def _provider(pulumi: Path) -> Literal["plugin", "offline"]:

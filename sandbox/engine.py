@@ -138,6 +138,10 @@ class Engine:
         found = self._cli.text(["stack", "export"])
         return dict(json.loads(found)) if found else {}
 
+    def setting(self, key: str) -> str:
+        """A value of the stack's configuration in clear. Raises ``EngineError`` where it is not set."""
+        return self._cli.text(["config", "get", key]).strip()
+
     def cancel(self) -> None:
         """Take away the lock of a run that was killed. Only if it is dead: two engines at once spoil the state."""
         self._cli.cancel()

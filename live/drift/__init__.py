@@ -1,0 +1,1 @@
+"""Drift: what a stack declares, what Pulumi last deployed, and what is there."""

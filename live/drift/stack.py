@@ -1,0 +1,135 @@
+"""Looking for drift in a stack: its state through the engine, its clusters by the ways that the last deployment has left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from config.findings import ConfigError, Finding, Severity, Where, did_you_mean
+from config.load import Platform
+from config.stack import layers_of
+from governance.model import Plan
+from live.connection import UnreachableError, connect
+from live.drift.look import Sources, look
+from live.drift.model import PlatformChange, Report
+from live.drift.state import Side, deployed, live_resources, name_of
+from live.kube import Reader
+from live.sagemaker import Governance, client, read_governance
+from sandbox.deploy import Deployment, attach, known_kubeconfigs
+from sandbox.engine import Progress as Event
+
+_CHANGES: Final = frozenset({"update", "delete", "create", "replace"})
+
+
+class Progress(Protocol):
+    """Where progress is shown."""
+
+    def step(self, text: str) -> None: ...
+    def update(self, done: int, total: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to look at."""
+
+    cluster: str | None = None
+    """One cluster; None for all."""
+    with_state: bool = True
+    platform: bool = False
+    """Whether Pulumi shall look at the rest of the stack's resources."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Last:
+    """The last deployment. Empty where there is none, and where nobody asked for it."""
+
+    deployment: Deployment | None
+    exported: Mapping[str, Any]
+    outputs: Mapping[str, Any]
+
+
+def look_at_stack(root: Path, stack: str, platform: Platform, plan: Plan, wanted: Wanted, progress: Progress) -> Report:
+    """Compare a stack's clusters. Raises ConfigError for a cluster that there isn't, SandboxError and EngineError."""
+    last = _last(root, stack, platform, plan, progress) if wanted.with_state else _Last(None, {}, {})
+    state = deployed(last.exported) if wanted.with_state else None
+    clusters = _clusters(plan, state or {}, wanted.cluster)
+    report = Report(stack, platform.name, plan.backend, deployed=bool(state) or state is None, with_state=wanted.with_state)
+    if "governance" not in layers_of(root, stack):
+        report = replace(report, notes=("the stack declares the platform alone, which --platform looks at",))
+    elif report.deployed:
+        sources = _sources(known_kubeconfigs(root, stack, platform), plan, last)
+        seen = {name: look(plan, state, name, sources, progress) for name in clusters}
+        report = replace(
+            report,
+            compared={name: one.compared for name, one in seen.items()},
+            findings=tuple(finding for one in seen.values() for finding in one.findings),
+            failures=tuple(failure for one in seen.values() for failure in one.failures),
+            notes=tuple(note for one in seen.values() for note in one.notes),
+        )
+    if wanted.platform and last.deployment is not None and last.exported:
+        report = replace(report, platform=_platform(last.deployment, last.exported, progress))
+    return report
+
+
+def _clusters(plan: Plan, state: Mapping[str, Side], wanted: str | None) -> list[str]:
+    clusters = sorted({*plan.clusters, *state})
+    if wanted is not None and wanted not in clusters:
+        known, message = did_you_mean(wanted, clusters), f"there is no cluster `{wanted}`"
+        raise ConfigError([Finding("cluster-unknown", Severity.ERROR, Where("--cluster"), message, known)])
+    return [name for name in clusters if wanted in (None, name)]
+
+
+def _last(root: Path, stack: str, platform: Platform, plan: Plan, progress: Progress) -> _Last:
+    progress.step("asking Pulumi for the last deployment")
+    deployment = attach(root, stack, platform, plan, progress)
+    if deployment is None:
+        return _Last(None, {}, {})
+    engine = deployment.engine()
+    exported = engine.state()
+    return _Last(deployment, exported, engine.outputs() if exported else {})
+
+
+def _sources(files: Mapping[str, Path], plan: Plan, last: _Last) -> Sources:
+    def kubernetes(cluster: str) -> Reader:
+        if last.deployment is not None:
+            way = last.deployment.way(cluster, last.outputs)
+        elif cluster in files:
+            way = str(files[cluster])
+        else:
+            raise UnreachableError(f"without Pulumi's state, nothing says how cluster `{cluster}` is reached")
+        declared = plan.clusters.get(cluster)
+        return Reader(connect(way, (declared.declared.context or "") if declared else "", ""))
+
+    def sagemaker(cluster: str) -> Governance:
+        facts = last.outputs.get("platform", {}).get(cluster, {})
+        built = plan.clusters[cluster].platform if cluster in plan.clusters else None
+        region = facts.get("region") or (built.declared.region if built else "")
+        name = facts.get("hyperpod_arn") or (built.names.hyperpod if built else "")
+        if not region or not name:
+            raise UnreachableError(f"neither the declaration nor the stack's outputs name the HyperPod cluster of `{cluster}`")
+        return read_governance(client(region), name)
+
+    return Sources(kubernetes, sagemaker)
+
+
+def _platform(deployment: Deployment, exported: Mapping[str, Any], progress: Progress) -> tuple[PlatformChange, ...]:
+    """What a refresh would change in the state, but for what was compared one by one."""
+    compared = {str(resource["urn"]) for resource in live_resources(exported)}
+    types = {str(resource["urn"]): str(resource["type"]) for resource in exported["deployment"].get("resources") or ()}
+    changes: dict[str, str] = {}
+    done = 0
+
+    def on_event(event: Event) -> None:
+        nonlocal done
+        if event.what == "done":
+            done += 1
+            progress.update(done, len(types))
+            if event.op in _CHANGES and event.urn not in compared:
+                changes[event.urn] = event.op
+
+    progress.step("refreshing the platform, without writing anything")
+    with deployment.engine() as engine:
+        engine.refresh(on_event=on_event, preview_only=True)
+    return tuple(PlatformChange(types.get(urn, ""), name_of(urn), what) for urn, what in sorted(changes.items()))

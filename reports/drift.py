@@ -1,0 +1,163 @@
+"""A look for drift as text, as Markdown for a pull request or a chat, and as data."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from live.drift.compare import ABSENT
+from live.drift.kube import quantity
+from live.drift.model import Author, Finding, Kind, Property, Report
+
+_GIB = 2**30
+
+
+def as_dict(report: Report) -> dict[str, Any]:
+    """The whole report, JSON-ready."""
+    found: dict[str, Any] = {
+        "stack": report.stack,
+        "environment": report.environment,
+        "backend": report.backend,
+        "deployed": report.deployed,
+        "with_state": report.with_state,
+        "compared": dict(report.compared),
+        "drift": [one.as_dict() for one in report.drift],
+        "pending": [one.as_dict() for one in report.pending if not one.drifted],
+        "unreachable": [{"cluster": one.cluster, "what": one.what, "message": one.message} for one in report.failures],
+        "notes": list(report.notes),
+    }
+    if report.platform is not None:
+        found["platform"] = [{"type": one.type, "name": one.name, "what": one.what} for one in report.platform]
+    return found
+
+
+def text(report: Report) -> Iterator[str]:
+    """The report in lines."""
+    for one in report.drift:
+        yield f"{one.thing}: {_kinds(one)}"
+        for line in _lines(one, report):
+            yield f"    {line}"
+    if report.pending:
+        yield "not deployed yet (no drift; `hpctl up` tells it in words):"
+        for one in report.pending:
+            yield f"    {one.thing}: {_pending(one)}"
+    for change in report.platform or ():
+        yield f"platform: {change.type} {change.name}: a refresh would {change.what} it"
+    yield from report.notes
+    for failure in report.failures:
+        yield f"{failure.cluster}: {failure.what} could not be read: {failure.message}"
+    yield summary(report)
+
+
+def summary(report: Report) -> str:
+    """What was compared and found, in a sentence."""
+    if not report.deployed:
+        return f"{report.stack}: not deployed"
+    total = sum(report.compared.values())
+    counts = Counter(kind for one in report.findings for kind in one.kinds)
+    words = [f"{counts[kind]} {kind}" for kind in Kind if kind is not Kind.PENDING and counts[kind]]
+    said = f"{report.stack}: {total} object{'s' * (total != 1)} compared on {', '.join(report.compared) or 'no cluster'}: "
+    said += ", ".join(words) if words else "no drift"
+    if counts[Kind.PENDING]:
+        said += f"; {counts[Kind.PENDING]} not deployed yet"
+    if report.platform is not None:
+        said += f"; platform: {len(report.platform) or 'no'} change{'s' * (len(report.platform) != 1)}"
+    return said + (f"; {len(report.failures)} could not be read" if report.failures else "")
+
+
+def markdown(report: Report) -> str:
+    """The report as a comment: one table, a row a property."""
+    lines = [f"### Drift of `{report.stack}`", "", summary(report), ""]
+    if report.drift:
+        lines += ["| Object | What | Deployed → live | Declared now | Changed by |", "|---|---|---|---|---|"]
+        lines += [_row(cells) for one in report.drift for cells in _cells(one)]
+        lines.append("")
+    if report.pending:
+        lines += ["Not deployed yet:", "", *(f"- {_code(str(one.thing))}: {_pending(one)}" for one in report.pending), ""]
+    lines += [f"- platform: a refresh would {one.what} {_code(f'{one.type} {one.name}')}" for one in report.platform or ()]
+    lines += [f"- {note}" for note in report.notes]
+    lines += [f"- {one.cluster}: {one.what} could not be read: {_code(one.message)}" for one in report.failures]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _lines(one: Finding, report: Report) -> Iterator[str]:
+    for prop in one.properties:
+        yield f"{prop.path}: {_change(prop)}{_declared(prop, report)}"
+        if prop.author:
+            yield f"    by {_author(prop.author)}"
+    if one.remark:
+        yield one.remark
+    if one.author:
+        yield f"{one.author.action} by {one.author.name}{_when(one.author)}"
+
+
+def _cells(one: Finding) -> Iterator[Sequence[str]]:
+    who = _author(one.author) if one.author else ""
+    if not one.properties:
+        yield _code(str(one.thing)), _kinds(one), one.remark, "", who
+    for prop in one.properties:
+        shown = _code(prop.path)
+        declared = "" if prop.declared is ABSENT else _value(prop.declared, prop.unit)
+        yield _code(str(one.thing)), shown, _change(prop), declared, _author(prop.author) if prop.author else who
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def _code(value: str) -> str:
+    return f"`{value.replace('`', chr(39))}`"
+
+
+def _kinds(one: Finding) -> str:
+    return ", ".join(str(kind) for kind in one.kinds)
+
+
+def _pending(one: Finding) -> str:
+    if len(one.pending) == 1 and not one.pending[0].path:
+        return "to be made" if one.pending[0].state is ABSENT else "to be removed"
+    return "; ".join(_waits(prop) for prop in one.pending)
+
+
+def _waits(prop: Property) -> str:
+    change = f"{prop.path}: {_value(prop.state, prop.unit)} → {_value(prop.declared, prop.unit)}"
+    return change + (f" (a refresh has taken it over from {_author(prop.author)})" if prop.author else "")
+
+
+def _change(prop: Property) -> str:
+    return f"{_value(prop.state, prop.unit)} → {_value(prop.live, prop.unit)}"
+
+
+def _declared(prop: Property, report: Report) -> str:
+    """What the declaration says, where that isn't what was deployed."""
+    if not report.with_state or prop.declared == prop.state:
+        return ""
+    return " (declared so by now)" if prop.declared == prop.live else f" (declared now: {_value(prop.declared, prop.unit)})"
+
+
+def _author(author: Author) -> str:
+    return f"{author.name} ({author.action}{', ' + author.time if author.time else ''})"
+
+
+def _when(author: Author) -> str:
+    return f" at {author.time}" if author.time else ""
+
+
+def _value(value: Any, unit: str) -> str:
+    """A value in words: amounts in their unit, maps and lists on one line."""
+    if value is ABSENT:
+        return "none"
+    if isinstance(value, str | int | float) and not isinstance(value, bool) and unit:
+        amount = quantity(value)
+        if unit == "GiB" and isinstance(value, str) and amount is not None:
+            amount /= _GIB
+        return f"{value} {unit}" if amount is None else f"{_plain(amount)} {unit}"
+    return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
+
+
+def _plain(amount: Any) -> str:
+    """Without exponent and trailing zeros; a fraction of three digits."""
+    text = f"{amount:.3f}"
+    return text.rstrip("0").rstrip(".")
