@@ -103,8 +103,10 @@ def _export(built: Mapping[str, "Built"]) -> None:
 
 def _tell(findings: Iterable[Finding]) -> None:
     for finding in findings:
-        text = f"{finding.where}: {finding.message}" + (f" ({finding.remedy})" if finding.remedy else "")
-        if finding.severity is Severity.WARNING:
+        text = f"{finding.where}: {finding.message} [{finding.id}]" + (f" ({finding.remedy})" if finding.remedy else "")
+        if finding.waived:
+            pulumi.log.info(f"waived: {text}: {finding.waived}")
+        elif finding.severity is Severity.WARNING:
             pulumi.log.warn(text)
         else:
             pulumi.log.info(text)

@@ -67,7 +67,7 @@ def test_warnings_are_told(local: Recording) -> None:
     warnings = [finding for finding in plan(Project(ROOT).load("local")).findings if finding.severity == "warning"]
     assert warnings  # `planning` asks for nodes that are still to come
     told = [text for severity, text in local.logged if severity == 2]
-    assert told == [f"{w.where}: {w.message} ({w.remedy})" for w in warnings]
+    assert told == [f"{w.where}: {w.message} [{w.id}] ({w.remedy})" for w in warnings]
 
 
 def test_project_files() -> None:
@@ -94,6 +94,18 @@ def test_findings_refuse_before_anything_is_declared(tmp_path: Path) -> None:
         assert place in text
     assert "(lower the quotas, add nodes, or set governance.overcommit: allow)" in text
     assert len(text.splitlines()) == 3
+
+
+def test_what_is_waived_refuses_nothing_and_is_told(tmp_path: Path) -> None:
+    teams = {"a": "quota: {ml.g6.12xlarge: {instances: 2}}"}
+    waiver = "waivers: {overcommit: {reason: nodes come in May, until: 2999-01-01}}\n"
+    root = write_project(tmp_path, ENVIRONMENT + "governance: {overcommit: forbid}\n" + waiver, teams)
+    run = record(lambda: declare(root), **SECRET)
+    assert run.kinds()["Team"] == 1
+    told = [text for severity, text in run.logged if severity == 1 and text.startswith("waived: ")]
+    assert len(told) == 1
+    assert "[overcommit]" in told[0]
+    assert told[0].endswith(": nodes come in May")
 
 
 def test_unreadable_declarations_refuse(tmp_path: Path) -> None:
