@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from cli.console import count_words, counts, print_findings, print_json, say
-from cli.context import JsonOption, all_findings, root_of
+from cli.context import JsonOption, all_findings, no_environments, root_of
 from config.codeowners import ownership_findings
-from config.findings import ConfigError, Finding, Severity, Where, by_place, has_errors
-from config.load import ENVIRONMENTS, Project
+from config.findings import ConfigError, Finding, by_place, has_errors
+from config.load import Project
 from config.stack import environment_of
 
 
@@ -64,7 +64,7 @@ def _findings(root: Path, stack: str | None) -> tuple[list[str], list[Finding]]:
     try:
         project = Project(root)
         environments = [environment_of(root, stack)] if stack else project.environments()
-        found = all_findings(project, environments) if environments else [_none()]
+        found = all_findings(project, environments) if environments else [no_environments()]
         return environments, by_place([*found, *ownership_findings(project)])
     except ConfigError as error:
         return [], list(error.findings)
@@ -104,8 +104,3 @@ def _explain(rule: str) -> int:
 
     typer.echo(explained(rule))
     return 0
-
-
-def _none() -> Finding:
-    message = "there is no environment"
-    return Finding("environments-none", Severity.ERROR, Where(f"{ENVIRONMENTS}/"), message, f"write {ENVIRONMENTS}/<name>.yaml")

@@ -6,8 +6,9 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from config.findings import Finding, Severity, printable
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.ADVICE: "cyan"}
 _WIDEST = 160
 """Columns of a source line that are shown on a terminal that has more."""
+_NONE: Mapping[str, str] = MappingProxyType({})
 _settings: dict[str, Any] = {"color": True, "root": None}
 
 
@@ -55,11 +57,11 @@ def print_json(data: Any) -> None:
     sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 
 
-def print_findings(findings: Iterable[Finding], *, waived: bool = False) -> None:
+def print_findings(findings: Iterable[Finding], *, waived: bool = False, unwritten: Mapping[str, str] = _NONE) -> None:
     """Each finding with its place, what is wrong, the line it stands on where it can be read, and what to do.
 
     Where a rule is explained is told once, after the first findings of that rule. Those that are set aside are left out, or are
-    a line each with `waived`.
+    a line each with `waived`. `unwritten`: the texts of files that are not on the disk.
     """
     from itertools import groupby
 
@@ -67,7 +69,7 @@ def print_findings(findings: Iterable[Finding], *, waived: bool = False) -> None
 
     from reports.excerpt import Sources
 
-    shown, sources = console(), Sources(_settings["root"])
+    shown, sources = console(), Sources(_settings["root"], unwritten)
     told: set[str] = set()
     for page, group in groupby((f for f in findings if waived or not f.waived), key=lambda f: f.docs):
         for finding in group:

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from cli.console import sources_at
-from config.findings import ConfigError, Finding, by_place, has_errors
-from config.load import Platform, Project
+from config.findings import ConfigError, Finding, Where, by_place, has_errors, problem_at
+from config.load import ENVIRONMENTS, Platform, Project
 from config.stack import environment_of, project_root
 from governance.model import Plan
 from governance.plan import plan, review
@@ -55,3 +55,9 @@ def planned(root: Path, stack: str) -> tuple[Platform, Plan]:
 def all_findings(project: Project, environments: list[str]) -> list[Finding]:
     """Findings of several environments, each once, in reading order."""
     return by_place(dict.fromkeys(finding for name in environments for finding in review(project, name)))
+
+
+def no_environments() -> Finding:
+    """An error for a project without any environment."""
+    where = Where(f"{ENVIRONMENTS}/")
+    return problem_at("environments-none", where, "there is no environment", f"write {ENVIRONMENTS}/<name>.yaml")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from config.files import SUFFIX, TEAMS
-from config.findings import Finding, Severity, Where, printable, quoted
+from config.findings import ConfigError, Finding, Severity, Where, printable, problem_at, quoted
 from config.load import Project
 from config.repository import prefix_of, repository_of
 from config.yamlsource import Document
@@ -24,7 +24,7 @@ _HANDLE = re.compile(r"@[A-Za-z0-9](-?[A-Za-z0-9])*(/[A-Za-z0-9_.-]+)?\Z")
 _EMAIL = re.compile(r"[^\s@#\"<>,;:()\[\]\\]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+\Z")
 _TEAM = re.compile(r"[a-z0-9-]{1,63}\Z")
 """File names that may be a team's; others are findings already."""
-_MOST_BYTES = 3 << 20
+_MOST_CHARACTERS = 3 << 20
 """GitHub reads no CODEOWNERS above 3 MB."""
 
 
@@ -83,28 +83,44 @@ def made_for(project: Project) -> str:
     return block(teams, prefix_of(project.root))
 
 
-def kept(project: Project) -> str | None:
-    """The file's text where a block in it is ours to keep; None without."""
+def written(root: Path) -> str:
+    """What the file says; nothing where there is none. Raises ConfigError where it can't be read."""
+    path, where = codeowners_file(root), Where(_shown(root), 1, 1)
     try:
-        with codeowners_file(project.root).open(encoding="utf-8", newline="") as stream:
-            text = stream.read(_MOST_BYTES)
-    except (OSError, UnicodeDecodeError):
-        return None
+        with path.open(encoding="utf-8", newline="") as stream:  # hand-written lines keep their ends
+            text = stream.read(_MOST_CHARACTERS + 1)
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else "it is not UTF-8") or "unknown reason"
+        message = f"cannot read the file: {reason.lower()}"
+        raise ConfigError([problem_at("file-unreadable", where, message, "make it readable, or remove it")]) from None
+    if len(text) > _MOST_CHARACTERS:
+        raise ConfigError([problem_at("file-too-large", where, "code hosts read no such large file", "shorten it")])
+    return text
+
+
+def has_block(text: str) -> bool:
+    """Whether a block in the file is ours to keep."""
     begin = _BEGIN.search(text)
-    return text if begin and _END.search(text, begin.end()) else None
+    return begin is not None and _END.search(text, begin.end()) is not None
+
+
+def _shown(root: Path) -> str:
+    """The file from the project's folder, as findings name files."""
+    return "/".join([*(".." for _ in Path(prefix_of(root)).parts), CODEOWNERS])
 
 
 def ownership_findings(project: Project) -> Iterator[Finding]:
     """Where CODEOWNERS is kept: whether it says what the teams' files say, and owners whom no code host can ask."""
-    text = kept(project)
-    if text is None:
+    text = written(project.root)
+    if not has_block(text):
         return
     if text != rewritten(text, made_for(project)):
-        begin = _BEGIN.search(text)
-        line = text.count("\n", 0, begin.start() if begin else 0) + 1
-        where = Where("/".join([*(".." for _ in Path(prefix_of(project.root)).parts), CODEOWNERS]), line, 1)
+        line = text.count("\n", 0, text.index("# <teams>")) + 1
         message = "the block of teams doesn't say what the owners in teams/ are"
-        yield Finding("codeowners-stale", Severity.WARNING, where, message, "run `hpctl onboard --codeowners`, and commit")
+        remedy = "run `hpctl onboard --codeowners`, and commit what it writes"
+        yield Finding("codeowners-stale", Severity.WARNING, Where(_shown(project.root), line, 1), message, remedy)
     for document in project.team_files().values():
         yield from _unreachable(document)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from config.files import ENVIRONMENTS, TEAMS
 from config.findings import Where, printable
@@ -39,9 +41,10 @@ class Excerpt:
 class Sources:
     """Files below a project's folder, each read once; what can't be shown is left out without a word."""
 
-    def __init__(self, root: Path | None) -> None:
+    def __init__(self, root: Path | None, unwritten: Mapping[str, str] = MappingProxyType({})) -> None:
+        """`unwritten`: files by name whose text isn't on the disk."""
         self._root = root
-        self._files: dict[str, list[str]] = {}
+        self._files = {file: _BREAKS.split(text) for file, text in unwritten.items()}
 
     def excerpt(self, where: Where, width: int = 120) -> Excerpt | None:
         """The place in at most `width` columns; None where it has no line that can be shown."""
