@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from config.environment import HOSTNAME, ROOT_COHORT, Cluster, Department, Environment, Governance
+from config.environment import HOSTNAME, Cluster, Department, Environment, Governance
 from config.findings import Finding, did_you_mean, problem_at, quoted
 from config.kueue import FEATURE_GATES
 from config.team import Sharing
@@ -21,7 +21,7 @@ def environment_findings(environment: Environment, source: Layered) -> Iterator[
     if HOSTNAME in governance.topology.levels[:-1]:
         where = source.where(("governance", "topology", "levels", governance.topology.levels.index(HOSTNAME)))
         yield problem_at("topology-hostname", where, f"{HOSTNAME} is not the last level", "move it to the end")
-    yield from _departments(governance.departments, source)
+    yield from _departments(governance.departments, governance.root_cohort, source)
 
 
 def _connection(cluster: Cluster, source: Layered, path: Path_) -> Iterator[Finding]:
@@ -56,14 +56,17 @@ def _ranking(governance: Governance, source: Layered) -> Iterator[Finding]:
         yield problem_at("ranking-classes", source.where(("governance", "task_ranking")), message, remedy)
 
 
-def _departments(departments: Mapping[str, Department], source: Layered) -> Iterator[Finding]:
+def _departments(departments: Mapping[str, Department], root: str, source: Layered) -> Iterator[Finding]:
     """Departments form a tree below the root cohort."""
     path: Path_ = ("governance", "departments")
-    if ROOT_COHORT in departments:
-        where = source.where((*path, ROOT_COHORT), key=True)
-        yield problem_at("department-name", where, f"`{ROOT_COHORT}` is the name of the root cohort", "choose another")
+    if root in departments:
+        where = source.where((*path, root), key=True)
+        yield problem_at("department-name", where, f"`{root}` is the name of the root cohort", "choose another")
     for name, department in departments.items():
         parent = department.parent
+        if parent is not None and department.alone:
+            where = source.where((*path, name, "alone"))
+            yield problem_at("department-alone", where, f"the department `{name}` has a parent, yet stands alone", "remove one")
         if parent is not None and parent not in departments:
             where = source.where((*path, name, "parent"))
             remedy = did_you_mean(parent, list(departments)) or "add it, or remove `parent`"
@@ -91,8 +94,8 @@ def sharing_findings(sharing: Sharing, source: Layered) -> Iterator[Finding]:
     """Contradictions in how a team shares."""
     limits = {
         key: value
-        for key in ("borrow_limit", "borrow", "lend_limit", "lend")
-        if (value := getattr(sharing, key)) not in (None, {})
+        for key in ("borrow_limit", "borrow", "borrow_unlimited", "lend_limit", "lend")
+        if (value := getattr(sharing, key)) not in (None, {}) and value is not False
     }
     for key in limits:
         borrows = key.startswith("borrow")
@@ -101,6 +104,11 @@ def sharing_findings(sharing: Sharing, source: Layered) -> Iterator[Finding]:
             message = f"sharing.{key} means nothing with the strategy `{sharing.strategy}`"
             remedy = "use lend_and_borrow, or remove it" if borrows else "use lend or lend_and_borrow, or remove it"
             yield problem_at(kind, source.where(("sharing", key), key=True), message, remedy)
+    if "borrow_unlimited" in limits and len([key for key in limits if key.startswith("borrow")]) > 1:
+        where = source.where(("sharing", "borrow_unlimited"), key=True)
+        yield problem_at(
+            "borrow-twice", where, "borrowing has a limit, and none (sharing.borrow_unlimited)", "keep one of the two"
+        )
     for percent, absolute in (("borrow_limit", "borrow"), ("lend_limit", "lend")):
         if percent in limits and absolute in limits:
             where = source.where(("sharing", absolute), key=True)

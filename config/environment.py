@@ -8,7 +8,8 @@ from pydantic import Field
 
 from config.cluster import ExistingCluster
 from config.hyperpod import HyperPodCluster
-from config.vocabulary import ClassName, LabelKey, Labels, Model, Name, Seconds, Words
+from config.team import InstanceTypeName
+from config.vocabulary import ClassName, LabelKey, Labels, Model, Name, ObjectName, Seconds, Words
 from config.waivers import Waiver
 
 Cluster = Annotated[ExistingCluster | HyperPodCluster, Field(discriminator="kind")]
@@ -47,6 +48,8 @@ class Department(Model):
     """Fair-share weight among departments, 0–100."""
     parent: Name | None = None
     """Department above; default the cluster's root cohort."""
+    alone: bool = False
+    """Stands on its own, without a parent: shares with nobody outside. For adopting a cohort that does."""
 
 
 class Topology(Model):
@@ -71,6 +74,29 @@ class Gang(Model):
     """Evictions before a job is given up; default never."""
 
 
+class AdoptedFlavor(Model):
+    """An existing ResourceFlavor of one instance type."""
+
+    name: ObjectName
+    node_labels: Annotated[Labels, Field(max_length=8)] | None = None
+    """Labels of the nodes that it stands for, at most 8; default the instance type's."""
+    topology: ObjectName | None = None
+    """Its Topology, one of `topologies`; default none."""
+
+
+class AdoptedNames(Model):
+    """Existing objects that all teams share, to adopt in place of derived ones (kueue backend)."""
+
+    root_cohort: ObjectName | None = None
+    """The cohort that sharing teams and departments stand under; default `hyperpod`."""
+    priority_classes: dict[ClassName, ObjectName] = Field(default_factory=dict)
+    """WorkloadPriorityClasses by the declared class; default `<class>-priority`."""
+    flavors: dict[InstanceTypeName, AdoptedFlavor] = Field(default_factory=dict)
+    """ResourceFlavors by instance type."""
+    topologies: dict[ObjectName, Annotated[Words(LabelKey), Field(min_length=1, max_length=16)]] = Field(default_factory=dict)  # type: ignore[valid-type]
+    """Levels of the Topologies that adopted flavors name, farthest layer first, 1–16."""
+
+
 class Governance(Model):
     """The cluster policy: how tasks rank and how idle compute is shared."""
 
@@ -89,6 +115,15 @@ class Governance(Model):
     topology: Topology = Field(default_factory=Topology)
     gang: Gang | None = None
     departments: dict[Name, Department] = Field(default_factory=dict)
+    resources: Annotated[Words(LabelKey), Field(min_length=1, max_length=64)] | None = None  # type: ignore[valid-type]
+    """Resources that queues count, 1–64, in their order; default vCPU, memory, GPUs, Neuron devices, EFA interfaces and what quotas
+    name beside them (kueue backend)."""
+    names: AdoptedNames = Field(default_factory=AdoptedNames)
+
+    @property
+    def root_cohort(self) -> str:
+        """The cohort that sharing teams and departments stand under."""
+        return self.names.root_cohort or ROOT_COHORT
 
 
 class TeamSelection(Model):

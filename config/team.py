@@ -33,6 +33,7 @@ State = Literal["active", "held", "draining"]
 """`active`: runs. `held`: admits nothing new, what runs goes on. `draining`: running work is evicted; may then be removed."""
 Strategy = Literal["lend", "dont_lend", "lend_and_borrow"]
 """SageMaker's ResourceSharingConfig.Strategy; a team that doesn't lend can't borrow either."""
+Kept = Literal["namespace_selector", "queueing_strategy", "flavor_fungibility", "fair_sharing"]
 Preemption = Literal["lower_priority", "never"]
 """Whether a team's own waiting task may stop its own running task of a lower priority (SageMaker's PreemptTeamTasks)."""
 
@@ -120,6 +121,8 @@ class Sharing(Model):
     """Percent of the own quota that may be borrowed on top, 0–10,000; default 50 (`lend_and_borrow` only)."""
     borrow: dict[InstanceTypeName, Amounts] = Field(default_factory=dict)
     """Absolute borrow limits by instance type, in place of a percentage; other types then borrow nothing."""
+    borrow_unlimited: bool = False
+    """No limit on borrowing but what others lend (kueue backend)."""
     lend_limit: Annotated[int, Field(ge=0, le=100)] | None = None
     """Percent of the own quota that may be lent, 0–100; default all of it (kueue backend)."""
     lend: dict[InstanceTypeName, Amounts] = Field(default_factory=dict)
@@ -128,7 +131,7 @@ class Sharing(Model):
     @property
     def borrow_percent(self) -> int:
         """The borrow limit in percent where no absolute limits are given; 0 for a strategy that doesn't borrow."""
-        if self.strategy != "lend_and_borrow" or self.borrow:
+        if self.strategy != "lend_and_borrow" or self.borrow or self.borrow_unlimited:
             return 0
         return DEFAULT_BORROW_PERCENT if self.borrow_limit is None else self.borrow_limit
 
@@ -149,6 +152,11 @@ class Names(Model):
     cluster_queue: ObjectName | None = None
     local_queue: Name | None = None
     """At most 63 characters: jobs carry it as a label's value."""
+    unmarked: bool = False
+    """Leave namespace and queues without the platform's labels and annotations; rules of the API server that go by them then
+    don't concern the team."""
+    keep: Words(Kept) = ()  # type: ignore[valid-type]
+    """Fields of the ClusterQueue that stay as they were found: neither declared nor changed."""
 
 
 def _strategy_alone(value: Any) -> Any:

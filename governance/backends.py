@@ -42,6 +42,7 @@ TEAM_FEATURES = (
     Feature("an order of flavors", ("flavors",), _KUEUE, lambda t: bool(t.flavors)),
     Feature("a maximum run time", ("max_run_time",), _KUEUE, lambda t: t.max_run_time is not None),
     Feature("a lending limit in percent", ("sharing", "lend_limit"), _KUEUE, lambda t: t.sharing.lend_limit is not None),
+    Feature("borrowing without a limit", ("sharing", "borrow_unlimited"), _KUEUE, lambda t: t.sharing.borrow_unlimited),
     Feature("absolute lending limits", ("sharing", "lend"), _KUEUE, lambda t: bool(t.sharing.lend)),
 )
 
@@ -58,6 +59,8 @@ class PolicyFeature:
 
 POLICY_FEATURES = (
     PolicyFeature("departments", ("departments",), _KUEUE, lambda g: bool(g.departments)),
+    PolicyFeature("names of existing objects", ("names",), _KUEUE, lambda g: any(g.names.model_dump().values())),
+    PolicyFeature("own choice of the resources that queues count", ("resources",), _KUEUE, lambda g: g.resources is not None),
     PolicyFeature("gang scheduling from the declaration", ("gang",), _KUEUE, lambda g: g.gang is not None),
     PolicyFeature("own topology levels", ("topology",), _KUEUE, lambda g: "levels" in g.topology.model_fields_set),
     PolicyFeature("topology switched off", ("topology", "enabled"), _KUEUE, lambda g: not g.topology.enabled),

@@ -26,9 +26,7 @@ def job_contract(cluster: ClusterPlan, team: TeamPlan) -> dict[str, Any]:
         "weight": team.weight,
         "cohort": team.cohort,
         "queue_label": {QUEUE_LABEL: team.local_queue},
-        "priority_labels": {
-            found.name.removesuffix("-priority"): {PRIORITY_LABEL: found.name} for found in cluster.priority_classes
-        },
+        "priority_labels": {found.declared: {PRIORITY_LABEL: found.name} for found in cluster.priority_classes},
         "default_priority": team.default_priority,
         "topology": {
             "annotation_required": REQUIRED_TOPOLOGY,

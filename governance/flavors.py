@@ -13,7 +13,7 @@ from typing import Any
 
 from config.catalogue import InstanceType
 from config.cluster import InstanceGroup
-from config.environment import DEFAULT_TOPOLOGY_LEVELS, HOSTNAME, ROOT_COHORT, Topology
+from config.environment import DEFAULT_TOPOLOGY_LEVELS, HOSTNAME, ROOT_COHORT, AdoptedNames, Topology
 from governance.names import DEFAULT_TOPOLOGY, HOSTNAME_TOPOLOGY, INSTANCE_TYPE_LABEL, fingerprint
 
 _NETWORK_LAYER = "topology.k8s.aws/network-node-layer-"
@@ -71,13 +71,26 @@ def _has_level(kind: InstanceType, level: str) -> bool:
 
 def flavor(kind: InstanceType, groups: Iterable[InstanceGroup], policy: Topology) -> FlavorPlan:
     """The flavor of one type; tolerations are those that its groups' taints need."""
-    taints = {(t.key, t.value, t.effect) for group in groups for t in group.taints if t.effect != "PreferNoSchedule"}
-    tolerations = tuple(Toleration(*taint) for taint in sorted(taints))
+    tolerations = _tolerations(groups)
     topology = topology_of(kind, policy)
     spec = _spec(tolerations, topology)
     plain = _spec((), topology_of(kind, Topology()))
     name = kind.name if spec == plain else f"{kind.name}-{fingerprint(spec)}"
     return FlavorPlan(name, kind.name, {INSTANCE_TYPE_LABEL: kind.name}, tolerations, topology)
+
+
+def adopted(kind: InstanceType, groups: Iterable[InstanceGroup], existing: AdoptedNames) -> FlavorPlan:
+    """The existing flavor of a type, as its names say; a topology that they don't describe is none, and a finding."""
+    found = existing.flavors[kind.name]
+    levels = existing.topologies.get(found.topology) if found.topology is not None else None
+    labels = {INSTANCE_TYPE_LABEL: kind.name} if found.node_labels is None else found.node_labels
+    topology = TopologyPlan(found.topology, levels) if found.topology is not None and levels else None
+    return FlavorPlan(found.name, kind.name, labels, _tolerations(groups), topology)
+
+
+def _tolerations(groups: Iterable[InstanceGroup]) -> tuple[Toleration, ...]:
+    taints = {(t.key, t.value, t.effect) for group in groups for t in group.taints if t.effect != "PreferNoSchedule"}
+    return tuple(Toleration(*taint) for taint in sorted(taints))
 
 
 def _spec(tolerations: tuple[Toleration, ...], topology: TopologyPlan | None) -> dict[str, Any]:

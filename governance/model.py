@@ -37,7 +37,7 @@ class CohortPlan:
     name: str
     parent: str | None
     weight: int | None
-    """Fair-share weight among its siblings; None for the root."""
+    """Fair-share weight among its siblings; None for one without a parent."""
     pool: tuple[FlavorQuota, ...] = ()
 
 
@@ -46,9 +46,11 @@ class PriorityClassPlan:
     """A Kueue WorkloadPriorityClass; higher values run first."""
 
     name: str
-    """The object's name, `<class>-priority`."""
+    """The object's name, `<class>-priority` unless another is adopted."""
     value: int
     description: str
+    declared: str
+    """The class as the environment names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,10 @@ class TeamPlan:
     """Seconds."""
     default_priority: str | None
     """Name of the WorkloadPriorityClass that the job contract proposes."""
+    marked: bool
+    """Whether namespace and queues carry the platform's labels and annotations."""
+    keep: tuple[str, ...]
+    """Fields of the ClusterQueue that aren't declared, for they stay as they were found."""
     largest: Mapping[Cell, int]
     """The most that one job can ever use, by flavor and resource, with all other teams idle."""
 

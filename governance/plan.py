@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 
 from config.catalogue import InstanceType, instance_types
 from config.cluster import InstanceGroup
-from config.environment import ROOT_COHORT, Cluster
+from config.environment import Cluster
 from config.findings import Finding, by_place
 from config.hyperpod import HyperPodCluster
 from config.load import Platform, Project
 from config.team import Team
 from governance import names
+from governance.adopted import adopted_findings
 from governance.backends import feature_findings, limit_findings
 from governance.checks import platform_findings
 from governance.cluster_checks import cluster_findings
-from governance.flavors import FlavorPlan, flavor, order
+from governance.flavors import FlavorPlan, adopted, flavor, order
 from governance.manager import manager_configuration
 from governance.model import ClusterPlan, CohortPlan, FlavorQuota, Plan, PriorityClassPlan, TeamPlan
 from governance.platform.checks import build_findings, built_findings
@@ -107,6 +108,7 @@ def _cluster(name: str, declared: Cluster, platform: Platform, findings: list[Fi
         manager=manager_configuration(governance, declared.kueue),
         platform=_platform(platform, name, declared),
     )
+    findings.extend(adopted_findings(platform, result, {team: a.nominal for team, a in amounts.items()}))
     findings.extend(cluster_findings(platform, result))
     findings.extend(limit_findings(platform, result))
     findings.extend(built_findings(platform, result))
@@ -133,9 +135,14 @@ def _shared(platform: Platform, declared: Cluster, amounts: Iterable[_Amounts], 
         used |= team.nominal.keys() | team.borrow.keys()
         resources |= {resource for by_type in (team.nominal, team.borrow) for of_type in by_type.values() for resource in of_type}
     kinds = {kind.name: kind for kind in order(instance_types()[name] for name in used)}
-    topology = platform.environment.governance.topology
-    flavors = {name: flavor(kind, groups.get(name, ()), topology) for name, kind in kinds.items()}
-    return _Shared(platform, kinds, flavors, (*COVERED, *sorted(resources - set(COVERED))))
+    governance = platform.environment.governance
+    flavors = {
+        name: adopted(kind, groups.get(name, ()), governance.names)
+        if name in governance.names.flavors
+        else flavor(kind, groups.get(name, ()), governance.topology)
+        for name, kind in kinds.items()
+    }
+    return _Shared(platform, kinds, flavors, governance.resources or (*COVERED, *sorted(resources - set(COVERED))))
 
 
 def _team(team: Team, shared: _Shared, amounts: _Amounts) -> TeamPlan:
@@ -165,9 +172,11 @@ def _team(team: Team, shared: _Shared, amounts: _Amounts) -> TeamPlan:
         state=team.state,
         groups=tuple(dict.fromkeys((names.group(team.name), *team.access.groups))),
         iam_roles=tuple(team.access.iam_roles),
-        labels=_labels(team),
+        labels={} if team.names.unmarked else _labels(team),
         max_run_time=team.max_run_time,
-        default_priority=names.priority_class(team.default_priority) if team.default_priority else None,
+        default_priority=_class_name(team.default_priority, shared.platform) if team.default_priority else None,
+        marked=not team.names.unmarked,
+        keep=team.names.keep,
         largest={},
     )
 
@@ -207,7 +216,7 @@ def _cohort(team: Team, platform: Platform) -> str | None:
     """A team that doesn't share stands outside every cohort, unless its department keeps it (then with limits of 0)."""
     if team.department in platform.environment.governance.departments:
         return team.department
-    return None if team.sharing.strategy == "dont_lend" else ROOT_COHORT
+    return None if team.sharing.strategy == "dont_lend" else platform.environment.governance.root_cohort
 
 
 def _cohorts(shared: _Shared, held: ByType, guaranteed: ByType) -> tuple[CohortPlan, ...]:
@@ -219,14 +228,18 @@ def _cohorts(shared: _Shared, held: ByType, guaranteed: ByType) -> tuple[CohortP
             for kind in shared.kinds
             if kind in held
         )
-    departments = governance.departments
+    departments, root = governance.departments, governance.root_cohort
     return (
-        CohortPlan(ROOT_COHORT, None, None, pool),
+        CohortPlan(root, None, None, pool),
         *(
-            CohortPlan(name, departments[name].parent or ROOT_COHORT, departments[name].weight)
-            for name in parents_first({name: department.parent for name, department in departments.items()})
+            CohortPlan(name, None, None) if departments[name].alone else CohortPlan(name, above or root, departments[name].weight)
+            for name, above in _parents_first({name: department.parent for name, department in departments.items()})
         ),
     )
+
+
+def _parents_first(parents: Mapping[str, str | None]) -> list[tuple[str, str | None]]:
+    return [(name, parents[name]) for name in parents_first(parents)]
 
 
 def _unowned(covered: tuple[str, ...], held: Resources, guaranteed: Resources) -> tuple[Quota, ...]:
@@ -241,6 +254,10 @@ def _cells(flavors: Iterable[FlavorQuota]) -> dict[Cell, Quota]:
 def _priority_classes(platform: Platform) -> tuple[PriorityClassPlan, ...]:
     classes = platform.environment.governance.priority_classes
     return tuple(
-        PriorityClassPlan(names.priority_class(name), declared.weight, declared.description)
+        PriorityClassPlan(_class_name(name, platform), declared.weight, declared.description, name)
         for name, declared in sorted(classes.items(), key=lambda item: (-item[1].weight, item[0]))
     )
+
+
+def _class_name(declared: str, platform: Platform) -> str:
+    return platform.environment.governance.names.priority_classes.get(declared) or names.priority_class(declared)

@@ -40,8 +40,13 @@ def limits(
         return Quota(resource, nominal)
     if sharing.strategy == "dont_lend":
         return Quota(resource, nominal, 0, 0)
-    borrowing = (borrow or {}).get(resource, 0) if sharing.borrow else percent(nominal, sharing.borrow_percent)
-    return Quota(resource, nominal, borrowing, _lending(sharing, resource, nominal, lend))
+    return Quota(resource, nominal, _borrowing(sharing, resource, nominal, borrow), _lending(sharing, resource, nominal, lend))
+
+
+def _borrowing(sharing: Sharing, resource: str, nominal: int, borrow: Resources | None) -> int | None:
+    if sharing.borrow_unlimited:
+        return None
+    return (borrow or {}).get(resource, 0) if sharing.borrow else percent(nominal, sharing.borrow_percent)
 
 
 def _lending(sharing: Sharing, resource: str, nominal: int, lend: Resources | None) -> int | None:

@@ -33,7 +33,7 @@ def _workload(workload: Workload, cluster: ClusterPlan, source: Layered, path: P
     elif team.state != "active":
         message = f"team `{team.name}` is {team.state}: Kueue admits nothing of it"
         yield problem_at("team-inactive", source.where((*path, "team")), message, "use an active team")
-    classes = {planned.name.removesuffix("-priority") for planned in cluster.priority_classes}
+    classes = {planned.declared for planned in cluster.priority_classes}
     if workload.priority is not None and workload.priority not in classes:
         yield _unknown("priority class", workload.priority, classes, source, (*path, "priority"))
     if workload.instance_type not in cluster.kinds:

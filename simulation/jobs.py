@@ -54,7 +54,7 @@ def manifest(case: str, name: str, workload: Workload, cluster: ClusterPlan) -> 
     team = cluster.teams[workload.team]
     contract = {names.QUEUE_LABEL: team.local_queue}
     if workload.priority is not None:
-        contract[names.PRIORITY_LABEL] = names.priority_class(workload.priority)
+        contract[names.PRIORITY_LABEL] = next(c.name for c in cluster.priority_classes if c.declared == workload.priority)
     if team.max_run_time is not None:
         contract[names.MAX_RUN_TIME_LABEL] = str(team.max_run_time)
     labels = {**contract, CASE_LABEL: case, WORKLOAD_LABEL: name}

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from governance.model import ClusterPlan, Plan, TeamPlan
-from governance.names import priority_class
 from governance.units import quantity
 from simulation.cases import Case
 from simulation.cluster import Cluster, DemoError, Object
@@ -38,7 +37,7 @@ def check_queues(cluster: Cluster, plan: ClusterPlan, cases: Iterable[Case]) -> 
     if changed:
         raise DemoError(f"the teams {', '.join(changed)} have other quotas on the cluster than in their files", remedy=_REMEDY)
     wanted = {w.priority for case in cases for w in case.workloads.values() if w.priority is not None}
-    absent = sorted({priority_class(name) for name in wanted} - cluster.priority_classes())
+    absent = sorted({c.name for c in plan.priority_classes if c.declared in wanted} - cluster.priority_classes())
     if absent:
         raise DemoError(f"the cluster has no priority classes {', '.join(absent)}", remedy=_REMEDY)
 

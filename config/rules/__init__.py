@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
+from config.rules.adoption import ADOPTION
 from config.rules.backends import BACKENDS
 from config.rules.files import FILES
 from config.rules.formats import FORMATS
@@ -28,6 +29,7 @@ CATEGORIES: tuple[Category, ...] = (
     PRIORITIES,
     TOPOLOGY,
     BACKENDS,
+    ADOPTION,
     WAIVERS,
 )
 PAGES = "docs/checks"

@@ -19,11 +19,14 @@ TEAM_CASES = {
     "an order of flavors": "flavors: [ml.p5.48xlarge]\n",
     "a maximum run time": "max_run_time: 1h\n",
     "a lending limit in percent": "sharing: {lend_limit: 50}\n",
+    "borrowing without a limit": "sharing: {borrow_unlimited: true}\n",
     "absolute lending limits": "sharing: {lend: {ml.p5.48xlarge: {accelerators: 1}}}\n",
 }
 ELEVEN = ", ".join(f"c{n}: {{weight: {n}}}" for n in range(MANAGED_PRIORITY_CLASSES + 1))
 POLICY_CASES = {
     "departments": "departments: {research: {}}",
+    "names of existing objects": "names: {root_cohort: all}",
+    "own choice of the resources that queues count": "resources: [cpu, memory]",
     "gang scheduling from the declaration": "gang: {}",
     "own topology levels": "topology: {levels: [a]}",
     "topology switched off": "topology: {enabled: false}",

@@ -122,6 +122,7 @@ TEAM_FIELDS: list[tuple[str, str, str, Callable[[TeamPlan], Any], Any]] = [
         lambda t: (gpu(t, "ml.g6.12xlarge"), gpu(t)),
         ((0, 2, None), (8, 0, None)),
     ),
+    ("sharing.borrow_unlimited", QUOTA + "sharing: {borrow_unlimited: true}\n", ENVIRONMENT, gpu, (8, None, None)),
     ("sharing.lend_limit", QUOTA + "sharing: {lend_limit: 25}\n", ENVIRONMENT, gpu, (8, 4, 2)),
     ("sharing.lend_limit", QUOTA + "sharing: {strategy: lend, lend_limit: 100}\n", ENVIRONMENT, gpu, (8, 0, None)),
     ("sharing.lend", QUOTA + "sharing: {lend: {ml.p5.48xlarge: {accelerators: 6}}}\n", ENVIRONMENT, gpu, (8, 4, 6)),
@@ -192,6 +193,14 @@ TEAM_FIELDS: list[tuple[str, str, str, Callable[[TeamPlan], Any], Any]] = [
         lambda t: (t.namespace, t.cluster_queue, t.local_queue),
         ("ours", "hyperpod-ns-alpha-clusterqueue", "hyperpod-ns-alpha-localqueue"),
     ),
+    (
+        "names.unmarked",
+        QUOTA + "names: {unmarked: true}\nlabels: {tier: gold}\n",
+        ENVIRONMENT,
+        lambda t: (t.marked, t.labels),
+        (False, {}),
+    ),
+    ("names.keep", QUOTA + "names: {keep: [fair_sharing]}\n", ENVIRONMENT, lambda t: t.keep, ("fair_sharing",)),
     ("default_queue", QUOTA + "default_queue: true\n", ENVIRONMENT, lambda t: t.default_queue, True),
     ("max_pods", QUOTA + "max_pods: 5\n", ENVIRONMENT, lambda t: (cell(t, PODS), t.covered[-1]), ((5, 0, 0), PODS)),
     ("max_pods (alone)", QUOTA + "max_pods: 5\nsharing: dont_lend\n", ENVIRONMENT, lambda t: cell(t, PODS), (5, None, None)),
@@ -410,6 +419,45 @@ ENVIRONMENT_FIELDS: list[tuple[str, str, Callable[[ClusterPlan], Any], Any]] = [
         DEPARTMENTS,
         lambda c: [(found.name, found.parent, found.weight) for found in c.cohorts],
         [("hyperpod", None, None), ("research", "hyperpod", 3), ("vision", "research", 2)],
+    ),
+    (
+        "governance.departments.alone",
+        environment("governance: {departments: {research: {}, others: {alone: true}}}\n"),
+        lambda c: [(found.name, found.parent, found.weight) for found in c.cohorts],
+        [("hyperpod", None, None), ("others", None, None), ("research", "hyperpod", 1)],
+    ),
+    (
+        "governance.resources",
+        environment("governance: {resources: [nvidia.com/gpu]}\n"),
+        lambda c: c.covered,
+        ("nvidia.com/gpu",),
+    ),
+    (
+        "governance.names.root_cohort",
+        environment("governance: {names: {root_cohort: all.teams}}\n"),
+        lambda c: (c.cohorts[0].name, c.teams["alpha"].cohort),
+        ("all.teams", "all.teams"),
+    ),
+    (
+        "governance.names.priority_classes",
+        environment("governance: {priority_classes: {top: {weight: 9}}, names: {priority_classes: {top: first}}}\n"),
+        lambda c: [(p.name, p.value, p.declared) for p in c.priority_classes],
+        [("first", 9, "top")],
+    ),
+    (
+        "governance.names.flavors",
+        environment(
+            "governance: {names: {topologies: {racks: [rack]}, flavors: {ml.p5.48xlarge: "
+            "{name: h100, node_labels: {gpu: h100}, topology: racks}}}}\n"
+        ),
+        lambda c: (c.flavors["ml.p5.48xlarge"].name, c.flavors["ml.p5.48xlarge"].node_labels, c.topologies[0].levels),
+        ("h100", {"gpu": "h100"}, ("rack",)),
+    ),
+    (
+        "governance.names.topologies",
+        environment("governance: {names: {flavors: {ml.p5.48xlarge: {name: h100}}}}\n"),
+        lambda c: (c.flavors["ml.p5.48xlarge"].node_labels, c.topologies),
+        ({"node.kubernetes.io/instance-type": "ml.p5.48xlarge"}, ()),
     ),
     ("teams.select", environment("teams: {select: {tier: gold}}\n"), lambda c: list(c.teams), ["golden"]),
 ]
