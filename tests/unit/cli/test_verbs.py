@@ -88,7 +88,7 @@ def test_an_unknown_stack_is_a_finding_with_the_known_ones(project: Path, capsys
 def test_no_environment_is_a_finding(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "environments" / "dev.yaml").unlink()
     assert hpctl(project, "check") == 1
-    assert "there is no environment" in capsys.readouterr().err
+    assert "there is no environment [environments-none]" in capsys.readouterr().err
 
 
 def test_a_folder_without_a_project_is_a_finding(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

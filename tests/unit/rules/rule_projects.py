@@ -77,7 +77,7 @@ ENVIRONMENTS: Mapping[Base, str] = {
 def found(root: Path, base: Base, *examples: Example) -> list[Finding]:
     """All findings on the base project with the examples laid over it, one after the other, as written to `root`."""
     environment, teams = yaml.safe_load(ENVIRONMENTS[base]), yaml.safe_load(_TEAMS)
-    texts = {"environments": {ENVIRONMENT: ""}, "teams": {name: "" for name in teams}}
+    texts = {"environments": {ENVIRONMENT: ""}, "teams": dict.fromkeys(teams, "")}
     data = {"environments": {ENVIRONMENT: environment}, "teams": teams}
     for example in examples:
         for folder, name, fragment in (("environments", ENVIRONMENT, example.environment), ("teams", TEAM, example.team)):
