@@ -129,7 +129,7 @@ def _tell(tried: Trial) -> None:
 
 
 def _write(project: Project, file: str, text: str) -> None:
-    from config.codeowners import CODEOWNERS, has_block, written
+    from config.codeowners import has_block, shown_codeowners, written
     from config.writing import new_file
 
     try:
@@ -139,7 +139,7 @@ def _write(project: Project, file: str, text: str) -> None:
     say(f"wrote {file}")
     if has_block(written(project.root)):
         _codeowners(project, dry_run=False)
-        file += f" {CODEOWNERS}"
+        file += f" {shown_codeowners(project.root)}"
     say(f"next: read it over, `git add {file}`, commit, and open a pull request")
 
 

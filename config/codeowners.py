@@ -85,7 +85,7 @@ def made_for(project: Project) -> str:
 
 def written(root: Path) -> str:
     """What the file says; nothing where there is none. Raises ConfigError where it can't be read."""
-    path, where = codeowners_file(root), Where(_shown(root), 1, 1)
+    path, where = codeowners_file(root), Where(shown_codeowners(root), 1, 1)
     try:
         with path.open(encoding="utf-8", newline="") as stream:  # hand-written lines keep their ends
             text = stream.read(_MOST_CHARACTERS + 1)
@@ -106,7 +106,7 @@ def has_block(text: str) -> bool:
     return begin is not None and _END.search(text, begin.end()) is not None
 
 
-def _shown(root: Path) -> str:
+def shown_codeowners(root: Path) -> str:
     """The file from the project's folder, as findings name files."""
     return "/".join([*(".." for _ in Path(prefix_of(root)).parts), CODEOWNERS])
 
@@ -120,7 +120,7 @@ def ownership_findings(project: Project) -> Iterator[Finding]:
         line = text.count("\n", 0, text.index("# <teams>")) + 1
         message = "the block of teams doesn't say what the owners in teams/ are"
         remedy = "run `hpctl onboard --codeowners`, and commit what it writes"
-        yield Finding("codeowners-stale", Severity.WARNING, Where(_shown(project.root), line, 1), message, remedy)
+        yield Finding("codeowners-stale", Severity.WARNING, Where(shown_codeowners(project.root), line, 1), message, remedy)
     for document in project.team_files().values():
         yield from _unreachable(document)
 
