@@ -61,7 +61,7 @@ FILES = Category(
         _file(
             "file-too-large",
             "A file above 1 MiB",
-            "It is a mistake or an attack: reading it would stop the run of everybody.",
+            "It is a mistake or an attack, and reading it would hold up every run.",
             "Data files are far smaller; look at what it holds.",
         ),
         _file(

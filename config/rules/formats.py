@@ -44,7 +44,7 @@ FORMATS = Category(
         _value(
             "availability-zone",
             "Text that is no availability zone",
-            "Subnets are made by the zone's name; ids such as `usw2-az1` differ by account and are not taken.",
+            "Subnets are made by the zone's name, and groups find their subnet by it; ids such as `usw2-az1` are not taken.",
             "Write the zone's name, as `us-west-2a`.",
             source="Amazon EC2, Regions and Zones",
             example=_group("availability_zone: usw2-az1"),

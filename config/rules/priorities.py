@@ -12,9 +12,9 @@ PRIORITIES = Category(
         error(
             "priority-class-unknown",
             "A priority class that there is not",
-            "The team's job contract would name it, and every job that follows the contract is refused at submission.",
+            "The team's job contract would name it, and a job that follows the contract is refused, or never queued.",
             "Correct the spelling, or add the class to `governance.priority_classes`.",
-            source="Kueue, workload priority classes: an unknown class fails the submission",
+            source="HyperPod task governance: tasks of an unknown class fail; Kueue: no Workload is made for them",
             waivable=False,
             example=Example(team="default_priority: trainig"),
         ),

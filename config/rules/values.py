@@ -130,7 +130,7 @@ VALUES = Category(
             "Text that is too long",
             "AWS's APIs refuse it when the deployment is half done.",
             "Shorten it to what the message says.",
-            source="SageMaker API (Description, 1,024); IAM and S3 for the rest",
+            source="SageMaker API (Description: 1,024); Kueue's CRDs (WorkloadPriorityClass.description: 2,048)",
             example=Example(environment=f"governance: {{priority_classes: {{training: {{description: {'long ' * 420}end}}}}}}"),
         ),
         _value(
