@@ -11,7 +11,7 @@ from components.render import render
 from governance.model import ClusterPlan, Plan
 from live.connection import ApiError, UnreachableError
 from live.drift import kube, managed
-from live.drift.model import Failure, Finding
+from live.drift.model import Failure, Finding, Kind
 from live.drift.others import BINDINGS, QUEUES, known, unmanaged
 from live.drift.reading import Source, read
 from live.drift.state import Side, by_key
@@ -32,6 +32,8 @@ class Sources:
     """The API server of a cluster, by its name. Raises UnreachableError."""
     sagemaker: Callable[[str], Governance]
     """SageMaker's side of a cluster, by its name. Raises UnreachableError."""
+    elsewhere: frozenset[str] = frozenset()
+    """Teams that other stacks deploy to the same clusters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,10 @@ def look(plan: Plan, state: Mapping[str, Side] | None, cluster: str, sources: So
         progress.step(f"reading {cluster}: {what}")
         try:
             for found in compare(cluster, wanted, before, sources):
-                findings.append(found) if isinstance(found, Finding) else notes.append(found)
+                if isinstance(found, str):
+                    notes.append(found)
+                elif found.kinds != (Kind.UNMANAGED,) or found.thing.team not in sources.elsewhere:
+                    findings.append(found)
         except (ApiError, UnreachableError) as error:
             failures.append(Failure(cluster, what, str(error)))
     findings.sort(key=lambda one: (one.thing.kind, one.thing.namespace, one.thing.name))

@@ -59,7 +59,7 @@ def look_at_stack(root: Path, stack: str, platform: Platform, plan: Plan, wanted
     if "governance" not in layers_of(root, stack):
         report = replace(report, notes=("the stack declares the platform alone, which --platform looks at",))
     elif report.deployed:
-        sources = _sources(known_kubeconfigs(root, stack, platform), plan, last)
+        sources = _sources(known_kubeconfigs(root, stack, platform), plan, last, _elsewhere(root, platform))
         seen = {name: look(plan, state, name, sources, progress) for name in clusters}
         report = replace(
             report,
@@ -91,7 +91,14 @@ def _last(root: Path, stack: str, platform: Platform, plan: Plan, progress: Prog
     return _Last(deployment, exported, engine.outputs() if exported else {})
 
 
-def _sources(files: Mapping[str, Path], plan: Plan, last: _Last) -> Sources:
+def _elsewhere(root: Path, platform: Platform) -> frozenset[str]:
+    """Teams of the project that this environment doesn't select: another one's, perhaps on the same clusters."""
+    if not platform.environment.teams.select:
+        return frozenset()
+    return frozenset(file.stem for file in (root / "teams").glob("*.yaml")) - frozenset(platform.teams)
+
+
+def _sources(files: Mapping[str, Path], plan: Plan, last: _Last, elsewhere: frozenset[str]) -> Sources:
     def kubernetes(cluster: str) -> Reader:
         if last.deployment is not None:
             way = last.deployment.way(cluster, last.outputs)
@@ -111,7 +118,7 @@ def _sources(files: Mapping[str, Path], plan: Plan, last: _Last) -> Sources:
             raise UnreachableError(f"neither the declaration nor the stack's outputs name the HyperPod cluster of `{cluster}`")
         return read_governance(client(region), name)
 
-    return Sources(kubernetes, sagemaker)
+    return Sources(kubernetes, sagemaker, elsewhere)
 
 
 def _platform(deployment: Deployment, exported: Mapping[str, Any], progress: Progress) -> tuple[PlatformChange, ...]:

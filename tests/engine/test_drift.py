@@ -194,7 +194,7 @@ def test_without_the_state_the_declaration_is_compared(stack: Stack, capsys: pyt
 
 def test_an_up_with_refresh_repairs(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
     """But for what somebody else holds, and what nobody declared."""
-    with pytest.raises(EngineError, match="alice manages .spec.resourceGroups"):
+    with pytest.raises(EngineError, match=r"alice manages \.spec\.resourceGroups"):
         stack.refresh()
     _, found = stack.drift(capsys)
     (waiting,) = (one for one in found["pending"] if one["kind"] == "ClusterQueue")
