@@ -32,11 +32,16 @@ def definitions() -> dict[str, Schema]:
     types = sorted(instance_types())
     kinds = [*types, *sorted(families()), *accelerator_kinds()]
     waivable = sorted(id_ for id_, rule in rules().items() if rule.waivable)
+    lists = {
+        "InstanceType": ("an instance type of SageMaker HyperPod", types),
+        "QuotaKey": ("an instance type, a family or an accelerator kind", kinds),
+        "MigProfile": ("a MIG partition of a GPU", sorted(team._mig_profiles())),
+        "WaivableRule": ("a rule that can be set aside", waivable),
+    }
+    # With a message of its own, an editor doesn't list them all where none fits.
     return {
-        "InstanceType": {"description": "An instance type of SageMaker HyperPod.", "enum": types},
-        "QuotaKey": {"description": "An instance type, a family or an accelerator kind.", "enum": kinds},
-        "MigProfile": {"description": "A MIG partition of a GPU.", "enum": sorted(team._mig_profiles())},
-        "WaivableRule": {"description": "A rule that can be set aside.", "enum": waivable},
+        name: {"description": words, "enum": known, "errorMessage": f"this is not {words}"}
+        for name, (words, known) in lists.items()
     }
 
 
