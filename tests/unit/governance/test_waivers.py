@@ -74,6 +74,11 @@ def test_a_team_s_waiver_does_not_reach_the_environments_file() -> None:
     assert told(findings) == [("overcommit", "warning", DEV), ("waiver-unused", "advice", ALPHA)]
 
 
+def test_a_team_with_the_environments_name_is_not_the_environment() -> None:
+    findings = found({"dev": team(OVER + waivers("overcommit"))})
+    assert told(findings) == [("overcommit", "warning", DEV), ("waiver-unused", "advice", "teams/dev.yaml")]
+
+
 def test_the_teams_own_waiver_goes_before_the_environments() -> None:
     own = waivers("borrow-rounds-to-none", reason="one GPU is enough for us")
     findings = found({"alpha": team(SPLIT + own), "beta": team(SPLIT)}, ENVIRONMENT + waivers("borrow-rounds-to-none"))
@@ -150,6 +155,10 @@ def test_a_team_cannot_set_an_error_aside() -> None:
         {"alpha": team(unneeded.replace(waivers("flavor-without-quota"), ""))}, ENVIRONMENT + waivers("flavor-without-quota")
     )
     assert told(allowed) == [("flavor-without-quota", "waived", ALPHA)]
+
+
+def test_a_team_cannot_wait_for_an_error_to_set_aside() -> None:
+    assert told(found({"alpha": TEAM + waivers("flavor-without-quota")})) == [("waiver-not-allowed", "error", ALPHA)]
 
 
 NOWHERE = "quota: {ml.g5.12xlarge: {instances: 1}}\nweight: 1\n"
