@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from cli.console import sources_at
+from cli.console import say, sources_at
 from config.findings import ConfigError, Finding, Where, by_place, has_errors, problem_at
 from config.load import ENVIRONMENTS, Platform, Project
 from config.stack import environment_of, project_root
@@ -61,3 +61,9 @@ def no_environments() -> Finding:
     """An error for a project without any environment."""
     where = Where(f"{ENVIRONMENTS}/")
     return problem_at("environments-none", where, "there is no environment", f"write {ENVIRONMENTS}/<name>.yaml")
+
+
+def cannot_write(file: Path | str, error: OSError) -> int:
+    """Say so; the exit code."""
+    say(f"hpctl: cannot write {file}: {(error.strerror or 'unknown reason').lower()}")
+    return 4

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.console import count_words, print_findings, say
-from cli.context import no_environments, root_of
+from cli.context import cannot_write, no_environments, root_of
 from config.findings import ConfigError, Where, has_errors, problem_at
 from config.load import Project
 
@@ -117,9 +117,7 @@ def _onboard(project: Project, team: NewTeam, *, dry_run: bool) -> int:
         say(f"{file}: {count_words(tried.findings)}; nothing was written")
         return 1
     _tell(tried)
-    if not dry_run:
-        _write(project, file, text)
-    return 0
+    return 0 if dry_run else _write(project, file, text)
 
 
 def _tell(tried: Trial) -> None:
@@ -128,7 +126,7 @@ def _tell(tried: Trial) -> None:
         say(f"  {line}")
 
 
-def _write(project: Project, file: str, text: str) -> None:
+def _write(project: Project, file: str, text: str) -> int:
     from config.codeowners import has_block, shown_codeowners, written
     from config.writing import new_file
 
@@ -136,11 +134,15 @@ def _write(project: Project, file: str, text: str) -> None:
         new_file(project.root / file, text)
     except FileExistsError:  # since the checks
         raise ConfigError([_exists(file)]) from None
+    except OSError as error:
+        return cannot_write(file, error)
     say(f"wrote {file}")
     if has_block(written(project.root)):
-        _codeowners(project, dry_run=False)
+        if code := _codeowners(project, dry_run=False):
+            return code
         file += f" {shown_codeowners(project.root)}"
     say(f"next: read it over, `git add {file}`, commit, and open a pull request")
+    return 0
 
 
 def _exists(file: str) -> Any:
@@ -158,7 +160,10 @@ def _codeowners(project: Project, *, dry_run: bool) -> int:
     elif after == before:
         say(f"{CODEOWNERS} is up to date")
     else:
-        replace_file(codeowners_file(project.root), after)
+        try:
+            replace_file(codeowners_file(project.root), after)
+        except OSError as error:
+            return cannot_write(CODEOWNERS, error)
         say(f"wrote {CODEOWNERS}")
     return 0
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from cli.console import print_json, say
+from cli.context import cannot_write
 
 
 class Kind(StrEnum):
@@ -25,19 +26,24 @@ def schema(
     to: Annotated[
         Path | None, typer.Option("--to", help="A folder for a file <kind>.json each, in place of printing.", file_okay=False)
     ] = None,
-) -> None:
+) -> int:
     """Print the JSON Schemas of the data files, by which an editor completes and underlines."""
     made = {name: make() for name, make in _makers().items() if kind in (None, name)}
     if to is None:
         print_json(made if kind is None else made[kind])
-        return
+        return 0
     import json
 
     from config.writing import replace_file
 
     for name, content in made.items():
-        replace_file(to / f"{name}.json", json.dumps(content, indent=1, ensure_ascii=False) + "\n")
-        say(f"wrote {to / name}.json")
+        path = to / f"{name}.json"
+        try:
+            replace_file(path, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        except OSError as error:
+            return cannot_write(path, error)
+        say(f"wrote {path}")
+    return 0
 
 
 def _makers() -> dict[Kind, Callable[[], dict[str, Any]]]:

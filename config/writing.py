@@ -28,6 +28,11 @@ def new_file(path: Path, text: str) -> None:
     try:
         made.chmod(_MODE)
         os.link(made, path)  # unlike a rename, never over another file
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        with path.open("x", encoding="utf-8", newline="") as stream:
+            stream.write(text)
     finally:
         made.unlink()
 

@@ -383,11 +383,30 @@ def test_what_stands_outside_of_the_block_stays(
     assert rewritten(first, block(two)) == rewritten(before, block(two))
 
 
+def test_a_disk_that_takes_nothing_is_told(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(**_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("config.writing.tempfile.mkstemp", full)
+    assert onboard(project, "vision", *ASKED) == 4
+    assert "cannot write teams/vision.yaml: no space left on device" in said(capsys)
+    assert onboard(project, "--codeowners") == 4
+
+
 def test_files_are_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a" / "b.yaml"
     new_file(path, "one\n")
     with pytest.raises(FileExistsError):
         new_file(path, "two\n")
+    with monkeypatch.context() as patched:  # a file system without links
+        patched.setattr("config.writing.os.link", lambda *_: (_ for _ in ()).throw(OSError(1, "Operation not permitted")))
+        new_file(path.with_name("c.yaml"), "other\n")
+        with pytest.raises(FileExistsError):
+            new_file(path, "two\n")
+    assert path.with_name("c.yaml").read_text() == "other\n"
+    path.with_name("c.yaml").unlink()
     path.chmod(0o600)
 
     def fails(self: Path, target: Path) -> None:

@@ -68,6 +68,12 @@ def test_schemas_are_printed_alone_or_together(capsys: pytest.CaptureFixture[str
     assert run(["schema", "taem"]) == 2
 
 
+def test_a_folder_that_takes_no_files_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert run(["schema", "--to", str(tmp_path / "file" / "schemas")]) == 4
+    assert "cannot write" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_a_file_of_the_project_fits_and_names_its_schema(path: Path) -> None:
     text = path.read_text()
