@@ -17,6 +17,7 @@ ROOT = Path(__file__).parents[3]
 PACKAGES = ("config", "governance", "live", "components", "sandbox", "simulation", "reports", "cli")
 MAKERS = {
     "Finding": None,
+    "Note": None,
     "problem_at": Severity.ERROR,
     "problem": Severity.ERROR,
     "AmountError": Severity.ERROR,
@@ -24,7 +25,7 @@ MAKERS = {
     "_refuse": Severity.ERROR,
     "_too_old": Severity.ERROR,
 }
-"""What makes a finding, or what becomes one, by name: the id comes first. None: the severity comes second."""
+"""What makes a finding, or what becomes one, by name: the id comes first. None: the severity comes second, or is not known here."""
 COMPUTED: dict[str, tuple[str, ...]] = {
     "config/consistency.py: kind": ("borrow-without-strategy", "lend-without-strategy"),
     "config/consistency.py: f'{absolute}-twice'": ("borrow-twice", "lend-twice"),
@@ -48,6 +49,7 @@ PASSED_ON = {
     "config/yamlsource.py: id_",
     "config/errors.py: kind.replace('_', '-')",
     "governance/quotas.py: error.kind",
+    "live/adoption/adopting.py: note.id",
     "governance/platform/checks.py: problem.kind",
     "governance/platform/versions.py: kind",
 }

@@ -49,7 +49,8 @@ def test_a_rule_has_the_severities_of_its_findings(sources: list[Made]) -> None:
 
 def test_what_the_plan_does_not_see_cannot_be_set_aside(sources: list[Made]) -> None:
     """Waivers are applied to the plan's findings alone: a rule of running clusters or of cases must not promise one."""
-    planned = {one.id for one in sources if one.file.startswith(("config/", "governance/"))}
+    apart = ("config/stack.py", "config/codeowners.py", "governance/adoption/", "governance/platform/lifecycle.py")
+    planned = {one.id for one in sources if one.file.startswith(("config/", "governance/")) and not one.file.startswith(apart)}
     assert [rule.id for rule in rules().values() if rule.waivable and rule.id not in planned] == []
 
 
