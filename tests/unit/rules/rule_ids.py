@@ -25,7 +25,7 @@ MAKERS = {
     "_refuse": Severity.ERROR,
     "_too_old": Severity.ERROR,
 }
-"""What makes a finding, or what becomes one, by name: the id comes first. None: the severity comes second, or is not known here."""
+"""What makes a finding, or what becomes one, by name: the id comes first. None: the severity is the second, or not known here."""
 COMPUTED: dict[str, tuple[str, ...]] = {
     "config/consistency.py: kind": ("borrow-without-strategy", "lend-without-strategy"),
     "config/consistency.py: f'{absolute}-twice'": ("borrow-twice", "lend-twice"),
