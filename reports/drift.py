@@ -9,7 +9,7 @@ from typing import Any
 
 from live.drift.compare import ABSENT
 from live.drift.kube import quantity
-from live.drift.model import Author, Finding, Kind, Property, Report
+from live.drift.model import Author, Finding, Kind, PlatformChange, Property, Report
 
 _GIB = 2**30
 
@@ -29,7 +29,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "notes": list(report.notes),
     }
     if report.platform is not None:
-        found["platform"] = [{"type": one.type, "name": one.name, "what": one.what} for one in report.platform]
+        found["platform"] = [one.as_dict() for one in report.platform]
     return found
 
 
@@ -44,7 +44,7 @@ def text(report: Report) -> Iterator[str]:
         for one in report.pending:
             yield f"    {one.thing}: {_pending(one)}"
     for change in report.platform or ():
-        yield f"platform: {change.type} {change.name}: a refresh would {change.what} it"
+        yield f"platform: {change.type} {change.name}: {_platform(change)}"
     yield from report.notes
     for failure in report.failures:
         yield f"{failure.cluster}: {failure.what} could not be read: {failure.message}"
@@ -76,7 +76,7 @@ def markdown(report: Report) -> str:
         lines.append("")
     if report.pending:
         lines += ["Not deployed yet:", "", *(f"- {_code(str(one.thing))}: {_pending(one)}" for one in report.pending), ""]
-    lines += [f"- platform: a refresh would {one.what} {_code(f'{one.type} {one.name}')}" for one in report.platform or ()]
+    lines += [f"- platform: {_code(f'{one.type} {one.name}')}: {_platform(one)}" for one in report.platform or ()]
     lines += [f"- {note}" for note in report.notes]
     lines += [f"- {one.cluster}: {one.what} could not be read: {_code(one.message)}" for one in report.failures]
     return "\n".join(lines).rstrip() + "\n"
@@ -101,6 +101,13 @@ def _cells(one: Finding) -> Iterator[Sequence[str]]:
         shown = _code(prop.path)
         declared = "" if prop.declared is ABSENT else _value(prop.declared, prop.unit)
         yield _code(str(one.thing)), shown, _change(prop), declared, _author(prop.author) if prop.author else who
+
+
+def _platform(change: PlatformChange) -> str:
+    """What happened to a resource of the platform."""
+    if change.what == "delete":
+        return "missing"
+    return f"changed outside: {', '.join(change.paths)}" if change.paths else "changed outside"
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -42,7 +42,8 @@ class Progress:
     """Something that a display may show.
 
     ``what`` is ``started``, ``done`` or ``failed`` (of ``op`` on the resource ``urn``), ``status`` (what a resource waits for;
-    empty when over), ``diagnostic``, or ``interrupted`` (the engine is finishing what is under way).
+    empty when over), ``diagnostic``, or ``interrupted`` (the engine is finishing what is under way). ``paths`` are the properties
+    that differ, where the engine tells them.
     """
 
     what: str
@@ -50,6 +51,7 @@ class Progress:
     op: str = ""
     message: str = ""
     severity: str = ""
+    paths: tuple[str, ...] = ()
 
 
 OnEvent = Callable[[Progress], None]
@@ -116,7 +118,8 @@ class EventServer:
             for key, what in (("resourcePreEvent", "started"), ("resOutputsEvent", "done"), ("resOpFailedEvent", "failed")):
                 if key in event:
                     metadata: dict[str, Any] = event[key].get("metadata") or {}
-                    self._on_event(Progress(what, metadata.get("urn", ""), metadata.get("op", "")))
+                    paths = tuple(metadata.get("detailedDiff") or ())
+                    self._on_event(Progress(what, metadata.get("urn", ""), metadata.get("op", ""), paths=paths))
 
     def _diagnostic(self, found: dict[str, Any]) -> None:
         severity = str(found.get("severity", "info")).partition("#")[0]

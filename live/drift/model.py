@@ -120,6 +120,11 @@ class PlatformChange:
     name: str
     what: str
     """`update` or `delete`."""
+    paths: tuple[str, ...] = ()
+    """Properties that differ, where the engine tells them."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"type": self.type, "name": self.name, "what": self.what, "paths": list(self.paths)}
 
 
 @dataclass(frozen=True, slots=True)

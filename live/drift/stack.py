@@ -18,9 +18,11 @@ from live.drift.state import Side, deployed, live_resources, name_of
 from live.kube import Reader
 from live.sagemaker import Governance, client, read_governance
 from sandbox.deploy import Deployment, attach, known_kubeconfigs
+from sandbox.engine import Engine
 from sandbox.engine import Progress as Event
 
-_CHANGES: Final = frozenset({"update", "delete", "create", "replace"})
+_CHANGES: Final = frozenset({"update", "delete"})
+"""What a refresh does to the state."""
 
 
 class Progress(Protocol):
@@ -69,7 +71,8 @@ def look_at_stack(root: Path, stack: str, platform: Platform, plan: Plan, wanted
             notes=tuple(note for one in seen.values() for note in one.notes),
         )
     if wanted.platform and last.deployment is not None and last.exported:
-        report = replace(report, platform=_platform(last.deployment, last.exported, progress))
+        with last.deployment.engine() as engine:
+            report = replace(report, platform=platform_changes(engine, last.exported, progress))
     return report
 
 
@@ -121,11 +124,14 @@ def _sources(files: Mapping[str, Path], plan: Plan, last: _Last, elsewhere: froz
     return Sources(kubernetes, sagemaker, elsewhere)
 
 
-def _platform(deployment: Deployment, exported: Mapping[str, Any], progress: Progress) -> tuple[PlatformChange, ...]:
-    """What a refresh would change in the state, but for what was compared one by one."""
+def platform_changes(engine: Engine, exported: Mapping[str, Any], progress: Progress) -> tuple[PlatformChange, ...]:
+    """What a refresh would change in the state, but for what is compared one by one.
+
+    The engine leaves out what the program tells it to ignore: counts of autoscaled groups.
+    """
     compared = {str(resource["urn"]) for resource in live_resources(exported)}
     types = {str(resource["urn"]): str(resource["type"]) for resource in exported["deployment"].get("resources") or ()}
-    changes: dict[str, str] = {}
+    changes: dict[str, PlatformChange] = {}
     done = 0
 
     def on_event(event: Event) -> None:
@@ -134,9 +140,8 @@ def _platform(deployment: Deployment, exported: Mapping[str, Any], progress: Pro
             done += 1
             progress.update(done, len(types))
             if event.op in _CHANGES and event.urn not in compared:
-                changes[event.urn] = event.op
+                changes[event.urn] = PlatformChange(types.get(event.urn, ""), name_of(event.urn), event.op, event.paths)
 
-    progress.step("refreshing the platform, without writing anything")
-    with deployment.engine() as engine:
-        engine.refresh(on_event=on_event, preview_only=True)
-    return tuple(PlatformChange(types.get(urn, ""), name_of(urn), what) for urn, what in sorted(changes.items()))
+    progress.step("asking Pulumi's providers about the rest of the stack")
+    engine.refresh(on_event=on_event, preview_only=True)
+    return tuple(changes[urn] for urn in sorted(changes))

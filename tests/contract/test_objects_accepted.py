@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from components.render import render
 from config.load import Project
 from governance.plan import plan
 from live.connection import ApiError, Connection, connect
+from live.drift.kube import outside
 
 pytestmark = pytest.mark.engine
 
@@ -146,12 +148,34 @@ def test_applying_again_changes_nothing(
 
 def test_the_webhooks_are_there_to_judge(api: Connection, everything: list[dict[str, Any]], declared: dict[str, Any]) -> None:
     """A queue that lends more than it has is refused: the acceptance above is a judgement."""
-    import copy
-
     queue = copy.deepcopy(next(m for m in everything if m["kind"] == "ClusterQueue" and m["spec"].get("cohortName")))
     queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0]["lendingLimit"] = "9999999"
     with pytest.raises(ApiError, match="lendingLimit"):
         apply(api, queue, dry=True)
+
+
+def test_what_the_server_fills_in_is_no_drift_and_a_change_is(
+    api: Connection, declared: dict[str, dict[str, Any]], everything: list[dict[str, Any]]
+) -> None:
+    """The comparison of `hpctl drift` on objects as this server, its defaults and Kueue's controllers leave them."""
+    for manifest in everything:
+        live = api.request("GET", path_of(manifest)).body
+        assert list(outside(manifest, live)) == [], path_of(manifest)
+        for path in scalars(manifest):
+            changed = copy.deepcopy(live)
+            holder = changed
+            for step in path[:-1]:
+                holder = holder[step]
+            holder[path[-1]] = 77 if isinstance(holder[path[-1]], int) else "changed"
+            assert list(outside(manifest, changed)) != [], f"{path_of(manifest)}: {path}"
+
+
+def scalars(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    if isinstance(value, dict | list):
+        for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from scalars(item, (*path, key))
+    else:
+        yield path
 
 
 def included(wanted: Any, found: Any, path: str = "") -> list[str]:
