@@ -242,8 +242,9 @@ def test_a_platform_stack_that_is_not_named_is_a_finding(sandbox: Sandbox, tmp_p
     with cloud_of(sandbox) as cloud:
         project = AwsProject(tmp_path, cloud)
         project.edit("Pulumi.prod-governance.yaml", "  hyperpod-platform:platform_stack:", "  hyperpod-platform:another:")
-        with pytest.raises(ConfigError, match=r"needs the stack that has built main.*platform_stack"):
+        with pytest.raises(ConfigError, match=r"needs the stack that has built main.*platform_stack") as refused:
             project.up("prod-governance")
+        assert [finding.id for finding in refused.value.findings] == ["platform-stack-missing"]
         assert cloud.changes() == []
 
 

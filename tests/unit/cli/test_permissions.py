@@ -53,3 +53,4 @@ def test_no_permissions_where_nothing_is_built(capsys: pytest.CaptureFixture[str
     err = capsys.readouterr().err
     assert "environments/local.yaml:" in err
     assert "builds no cluster on AWS" in err
+    assert "[permissions-none]" in err

@@ -151,6 +151,7 @@ def test_a_protected_cluster_is_not_replaced(tmp_path: Path, protection: str, la
     found = list(replacement_findings({"main": last, "gone": LAST}, platform, plan(platform)))
     assert [finding.message for finding in found] == refused
     for finding in found:
+        assert finding.id == "cluster-replaced"
         assert finding.where.file == "environments/prod.yaml"
         assert finding.where.line == (11 if "name" in finding.message.split("→", maxsplit=1)[0] else 7)
         assert "protection: false" in finding.remedy

@@ -145,6 +145,7 @@ def test_only_the_named_cases_are_chosen(tmp_path: Path, cluster: ClusterPlan) -
     assert [case.name for case in load_cases(tmp_path, cluster)] == ["one", "two"]
     with pytest.raises(ConfigError) as caught:
         load_cases(tmp_path, cluster, only=["tow"])
+    assert [finding.id for finding in caught.value.findings] == ["case-unknown"]
     assert caught.value.findings[0].remedy == "did you mean `two`?"
 
 
