@@ -1,4 +1,4 @@
-"""Rules that no change of a project's data files can show: running clusters, files that can't be read, cases, stacks.
+"""Rules that no change of an environment's or a team's file can show: running clusters, unreadable files, cases, stacks.
 
 By rule, the test that shows it.
 """
@@ -7,9 +7,18 @@ from __future__ import annotations
 
 _YAML = "tests/unit/config/test_config_yaml.py"
 _LOAD = "tests/unit/config/test_config_load.py"
+_STACK = "tests/unit/config/test_config_stack.py"
 _CHECKS = "tests/unit/governance/test_governance_checks.py"
+_GUARDS = "tests/unit/live/test_guards.py"
+_LOSSES = "tests/unit/live/test_losses.py"
 _VERBS = "tests/unit/cli/test_verbs.py"
+_ONBOARD = "tests/unit/cli/test_onboard.py"
+_PERMISSIONS = "tests/unit/cli/test_permissions.py"
+_PROGRAM = "tests/components/test_component_program.py"
+_AWS = "tests/engine/test_aws_stacks.py"
 _CASES = "tests/unit/simulation/test_cases.py"
+_MISTAKES = f"{_CASES}::test_a_mistake_is_told_with_its_line"
+_ORDER = f"{_CASES}::test_a_workload_must_be_submitted_before_it_is_used"
 
 SHOWN_ELSEWHERE = {
     # files
@@ -22,8 +31,49 @@ SHOWN_ELSEWHERE = {
     "file-shape": f"{_LOAD}::test_a_base_that_is_broken_or_missing",
     "yaml-encoding": f"{_YAML}::test_a_file_that_is_not_utf_8",
     "yaml-empty": f"{_YAML}::test_what_plain_data_files_must_not_hold",
-    # teams
-    "team-unknown": f"{_CASES}::test_a_mistake_is_told_with_its_line",
-    # backends
+    # teams, ownership, backends
+    "team-unknown": _MISTAKES,
+    "team-exists": f"{_ONBOARD}::test_a_file_that_is_there_is_never_touched",
+    "codeowners-stale": f"{_ONBOARD}::test_codeowners_out_of_step_is_a_warning_at_its_block",
+    "owners-unreachable": f"{_ONBOARD}::test_codeowners_out_of_step_is_a_warning_at_its_block",
     "queue-too-large": f"{_CHECKS}::test_more_types_than_a_queue_holds",
+    # removal
+    "flavor-in-use": f"{_GUARDS}::test_a_flavor_in_use_must_stay",
+    "cluster-replaced": f"{_GUARDS}::test_a_protected_cluster_is_not_replaced",
+    "team-not-drained": f"{_GUARDS}::test_a_team_that_was_not_drained_can_not_go",
+    "team-still-runs": f"{_GUARDS}::test_a_drained_team_that_still_runs_can_not_go_yet",
+    "stack-protected": f"{_LOSSES}::test_a_protected_stack_is_refused_before_anything_goes",
+    # stacks
+    "project-missing": f"{_STACK}::test_no_project",
+    "layers": f"{_STACK}::test_layers_that_are_none",
+    "stack-environment": f"{_STACK}::test_an_environment_that_is_no_text",
+    "kubeconfig-missing": f"{_PROGRAM}::test_a_declared_kubeconfig_that_is_missing_is_not_made_up_for",
+    "platform-stack-missing": f"{_AWS}::test_a_platform_stack_that_is_not_named_is_a_finding",
+    "permissions-none": f"{_PERMISSIONS}::test_no_permissions_where_nothing_is_built",
+    # workloads
+    "cases-none": f"{_CASES}::test_files_of_another_ending_and_no_files_at_all_are_told",
+    "case-twice": f"{_CASES}::test_case_names_are_unique_over_all_files",
+    "case-unknown": f"{_CASES}::test_only_the_named_cases_are_chosen",
+    "workload-early": _ORDER,
+    "workload-unused": _ORDER,
+    **dict.fromkeys(
+        (
+            "workload-unknown",
+            "workload-twice",
+            "workload-gone",
+            "team-inactive",
+            "instance-group-unknown",
+            "per-pod",
+            "pod-too-large",
+            "max-run-time",
+            "topology-mode",
+            "topology-level",
+            "step-actions",
+            "step-option",
+            "one-domain",
+            "nodes-unused",
+            "nodes-count",
+        ),
+        _MISTAKES,
+    ),
 }
