@@ -33,7 +33,7 @@ clusters:
     instance_groups:
       h100: {instance_type: ml.p5.48xlarge, count: 2}
 """
-WAIVER = "waivers: {overcommit: {reason: nodes come in spring, until: '2999-01-01'}}\n"
+WAIVER = "waivers: {weight-zero: {reason: takes what nobody wants, until: '2999-01-01'}}\n"
 TEAM = "apiVersion: hyperpod-platform/v1\nowners: [a@example.com]\nquota:\n  ml.p5.48xlarge: {instances: 2}\n"
 
 
@@ -141,9 +141,9 @@ def test_a_file_that_is_gone_is_told_without_its_line(project: Path, capsys: pyt
 
 
 def test_a_rules_page_is_named_once_for_its_findings(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    waiver = "waivers: {overcommit: {reason: nodes come in spring, until: '2020-01-01'}}\n"
-    (project / "environments" / "dev.yaml").write_text(ENVIRONMENT + waiver)
-    team(project, TEAM + "waivers: {overcommit: {reason: nodes come in spring, until: '2020-01-01'}}\n")
+    expired = WAIVER.replace("2999", "2020")
+    (project / "environments" / "dev.yaml").write_text(ENVIRONMENT + expired)
+    team(project, TEAM + expired)
     assert check(project) == 0
     err = capsys.readouterr().err
     assert err.count("[waiver-expired]") == 2
@@ -151,17 +151,18 @@ def test_a_rules_page_is_named_once_for_its_findings(project: Path, capsys: pyte
 
 
 def test_waived_findings_are_counted_apart_and_shown_on_demand(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "overcommit" in rules(), "the rule is needed here"
     (project / "environments" / "dev.yaml").write_text(ENVIRONMENT + WAIVER)
-    team(project, TEAM.replace("instances: 2", "instances: 3"))
+    team(project, TEAM.replace("instances: 2", "instances: 1"))
+    (project / "teams" / "other.yaml").write_text(TEAM.replace("instances: 2", "instances: 1") + "weight: 10\n")
     assert check(project) == 0
     err = capsys.readouterr().err
     assert "checked dev: 1 waived" in err
-    assert "[overcommit]" not in err
+    assert "[weight-zero]" not in err
     assert check(project, "--show-waived") == 0
-    (line,) = [line for line in capsys.readouterr().err.splitlines() if "[overcommit]" in line]
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "[weight-zero]" in line]
+    assert line.startswith("teams/nlp.yaml:")
     assert ": waived: " in line
-    assert line.endswith("(nodes come in spring)")
+    assert line.endswith("(takes what nobody wants)")
     assert check(project, "--json") == 0
     document = json.loads(capsys.readouterr().out)
     assert document["counts"] == {"error": 0, "warning": 0, "advice": 0, "waived": 1}
