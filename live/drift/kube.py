@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from governance.names import QUOTA_ID_LABEL, TEAM_LABEL
@@ -35,7 +35,9 @@ _NOBODY: Final = "Kubernetes doesn't record who deletes; the API server's audit 
 
 def compare(cluster: str, key: Key, declared: Object | None, state: Object | None, live: Object | None) -> Finding | None:
     """One object on three sides; None where it is the same on all."""
-    waiting = tuple(_waiting(change, key, live) for change in undeployed(declared, state))
+    drift = () if state is None or live is None else tuple(_three(change, declared, live) for change in outside(state, live))
+    changed = {one.path for one in drift}
+    waiting = tuple(_waiting(change, key, live, changed) for change in undeployed(declared, state))
     kinds: tuple[Kind, ...] = (Kind.PENDING,) if waiting else ()
     thing = _thing(cluster, key, state or declared or live or {})
     if state is None:
@@ -45,9 +47,7 @@ def compare(cluster: str, key: Key, declared: Object | None, state: Object | Non
     going = "declared no more" if declared is None else ""
     if live is None:
         return Finding(thing, (Kind.MISSING, *kinds), (), waiting, remark="; ".join(filter(None, (going, _NOBODY))))
-    drift = tuple(_three(change, declared, live) for change in outside(state, live))
-    if drift:
-        kinds = (Kind.CHANGED, *kinds)
+    kinds = (Kind.CHANGED, *kinds) if drift else kinds
     return Finding(thing, kinds, drift, waiting, remark=going) if kinds else None
 
 
@@ -120,17 +120,18 @@ def _three(change: Change, declared: Object | None, live: Object) -> Property:
     return Property(written(change.path), now, change.want, change.have, _unit(change.path), who)
 
 
-def _waiting(change: Change, key: Key, live: Object | None) -> Property:
+def _waiting(change: Change, key: Key, live: Object | None, changed: Collection[str]) -> Property:
     """A property that waits for a deployment; of an object that comes or goes as a whole, its kind will do.
 
-    What a refresh has taken over into the state waits too. Its author is then told.
+    What a refresh has taken over into the state waits too, and is not among what has `changed`. Its author is then told.
     """
     if not change.path:
         declared, state = (side if side is ABSENT else key.kind for side in (change.want, change.have))
         return Property("", declared, state, ABSENT)
-    who = author_of(live, change.path) if live is not None else None
+    path = written(change.path)
+    who = author_of(live, change.path) if live is not None and path not in changed else None
     taken_over = who if who is not None and not is_ours(who) else None
-    return Property(written(change.path), change.want, change.have, ABSENT, _unit(change.path), taken_over)
+    return Property(path, change.want, change.have, ABSENT, _unit(change.path), taken_over)
 
 
 def _unit(path: Path) -> str:

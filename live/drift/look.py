@@ -64,9 +64,8 @@ def look(plan: Plan, state: Mapping[str, Side] | None, cluster: str, sources: So
         ("Kubernetes", partial(_kubernetes, plan.backend)),
         ("SageMaker", _sagemaker),
     ):
-        progress.step(f"reading {cluster}: {what}")
         try:
-            for found in compare(cluster, wanted, before, sources):
+            for found in compare(cluster, wanted, before, sources, progress):
                 if isinstance(found, str):
                     notes.append(found)
                 elif found.kinds != (Kind.UNMANAGED,) or found.thing.team not in sources.elsewhere:
@@ -77,10 +76,13 @@ def look(plan: Plan, state: Mapping[str, Side] | None, cluster: str, sources: So
     return Seen(len(before), tuple(findings), tuple(failures), tuple(notes))
 
 
-def _kubernetes(backend: str, cluster: str, wanted: Side, before: Side, sources: Sources) -> Iterator[Finding | str]:
+def _kubernetes(
+    backend: str, cluster: str, wanted: Side, before: Side, sources: Sources, progress: Progress
+) -> Iterator[Finding | str]:
     keys = {*wanted.objects, *before.objects}
     if not keys:
         return
+    progress.step(f"reading the objects of {cluster}")
     kinds = {(key.api_version, key.kind) for key in keys} | {*BINDINGS} | ({*QUEUES} if backend == "kueue" else set())
     live, unserved = read(sources.kubernetes(cluster), kinds)
     for version, kind in unserved:
@@ -93,9 +95,10 @@ def _kubernetes(backend: str, cluster: str, wanted: Side, before: Side, sources:
     yield from unmanaged(cluster, live, known([*wanted.objects.values(), *before.objects.values()]), keys)
 
 
-def _sagemaker(cluster: str, wanted: Side, before: Side, sources: Sources) -> Iterator[Finding | str]:
+def _sagemaker(cluster: str, wanted: Side, before: Side, sources: Sources, progress: Progress) -> Iterator[Finding | str]:
     if not any((wanted.quotas, wanted.schedulers, before.quotas, before.schedulers)):
         return
+    progress.step(f"asking SageMaker about {cluster}")
     live = managed.there(sources.sagemaker(cluster))
     yield from managed.compare(cluster, wanted, before, live)
     yield from managed.failed(cluster, live)

@@ -144,6 +144,8 @@ def _counts(path: Path, value: Any, *, borrows: bool) -> bool:
         return "InstanceType" not in value or _gives_something(value)
     if last == "BorrowLimit":
         return borrows and value != _BORROW_LIMIT
+    if last == "Count":
+        return bool(value)  # nothing that the service fills in
     return last not in _AMOUNTS and not is_empty(value)
 
 

@@ -257,6 +257,10 @@ def test_what_was_changed_outside_says_what_is_declared_now() -> None:
     assert (prop.declared, prop.live, prop.unit) == ("2", "3", "vCPU")
     (waits,) = found.pending
     assert (waits.declared, waits.state, waits.author) == ("2", prop.state, None)
+    live = served(changed(one, "3"), entry("alice", {"f:spec": {"f:resourceGroups": {}}}))
+    again = kube.compare("main", key_of(one), changed(one, "2"), one, live)
+    assert again is not None
+    assert (again.properties[0].author is None, again.pending[0].author) == (False, None), "nothing has taken it over yet"
 
 
 def test_what_a_refresh_took_over_keeps_its_author() -> None:

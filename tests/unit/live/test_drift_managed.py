@@ -170,6 +170,17 @@ def test_amounts_that_we_leave_out_are_the_services(change: dict[str, Any], told
     assert paths(drift(wanted, live)) == told
 
 
+def test_instances_on_top_of_accelerators_are_drift() -> None:
+    _, wanted = on({"alpha": team(ALPHA)})
+    live = there(wanted)
+    entries = live.quotas[0]["ComputeQuotaConfig"]["ComputeQuotaResources"]
+    entry = next(one for one in entries if one["InstanceType"] == "ml.p5.48xlarge")
+    entry["Count"] = 0
+    assert drift(wanted, live) == []
+    entry["Count"] = 1
+    assert paths(drift(wanted, live)) == ["ComputeQuotaConfig.ComputeQuotaResources[ml.p5.48xlarge].Count"]
+
+
 def test_types_on_top_are_drift_unless_they_give_nothing() -> None:
     _, wanted = on({"alpha": team(ALPHA)})
     live = there(wanted)
