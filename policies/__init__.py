@@ -1,1 +1,1 @@
-"""The policy pack: what resources must and must not be, judged from their properties alone."""
+"""Policies on what a stack is about to make: pure rules on plain data, and the pack that Pulumi runs them from."""

@@ -1,0 +1,106 @@
+"""Judging: the rules that concern a resource or a stack, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from pulumi_policy.proxy import UnknownValueError
+
+from policies.model import Properties, Rule, Stack, Undecided, Violation
+from policies.rules import RULES
+from policies.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one rule says. A rule that is kept says nothing."""
+
+    rule: Rule
+    kind: Literal["violation", "undecided"]
+    text: str
+    urn: str = ""
+    """Empty for the stack as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """An outcome as it counts under the settings."""
+
+    level: Literal["mandatory", "advisory"]
+    text: str
+    urn: str
+    rule: str
+    kind: Literal["violation", "undecided"]
+
+
+class Table:
+    """Rules on single resources, by type token: a resource costs what its own rules cost."""
+
+    def __init__(self, rules: Iterable[Rule] = RULES.values()) -> None:
+        self._rules = [rule for rule in rules if rule.check is not None]
+        self._by_type: dict[str, tuple[Rule, ...]] = {}
+
+    def of(self, type_: str) -> tuple[Rule, ...]:
+        """The rules that judge this type."""
+        found = self._by_type.get(type_)
+        if found is None:
+            found = tuple(rule for rule in self._rules if any(fnmatchcase(type_, pattern) for pattern in rule.types))
+            self._by_type[type_] = found
+        return found
+
+
+def judge(rules: Iterable[Rule], properties: Properties, urn: str = "") -> Iterator[Outcome]:
+    """What rules say of one resource. One that meets a value that is not known yet, before it has found anything, is undecided."""
+    for rule in rules:
+        found: list[Outcome] = []
+        try:
+            assert rule.check is not None, "a table has rules on resources alone"  # noqa: S101
+            for text in rule.check(properties):
+                found.append(Outcome(rule, "violation", text, urn))
+        except UnknownValueError as unknown:
+            found = found or [Outcome(rule, "undecided", _path(unknown), urn)]
+        yield from found
+
+
+def judge_stack(stack: Stack, rules: Iterable[Rule] = RULES.values()) -> Iterator[Outcome]:
+    """What rules say of the whole stack."""
+    for rule in rules:
+        if rule.whole is None:
+            continue
+        found: list[Outcome] = []
+        try:
+            for one in rule.whole(stack):
+                found.append(_outcome(rule, one))
+        except UnknownValueError as unknown:
+            found = found or [Outcome(rule, "undecided", _path(unknown))]
+        yield from found
+
+
+def reports(outcomes: Iterable[Outcome], settings: Settings, root: str = "") -> Iterator[Report]:
+    """The outcomes as they count here, worded for a reader. `root` is the URN of the stack, which waivers name."""
+    for outcome in outcomes:
+        rule = outcome.rule
+        if settings.level(rule) == "disabled":
+            continue
+        if outcome.kind == "undecided":
+            text = f"[{rule.id}] can't be told: {outcome.text}"
+            yield Report("advisory", text, outcome.urn, rule.id, "undecided")
+            continue
+        verdict = settings.verdict(rule, outcome.urn or root)
+        note = f" ({verdict.note})" if verdict.note else ""
+        text = f"[{rule.id}] {outcome.text}{note}. {rule.remedy} {rule.url}"
+        if verdict.level != "disabled":
+            yield Report(verdict.level, text, outcome.urn, rule.id, "violation")
+
+
+def _outcome(rule: Rule, one: Violation | Undecided) -> Outcome:
+    if isinstance(one, Undecided):
+        return Outcome(rule, "undecided", one.text)
+    return Outcome(rule, "violation", one.text, one.resource.urn if one.resource else "")
+
+
+def _path(unknown: UnknownValueError) -> str:
+    return f"`{'.'.join(unknown.props)}` is not known before it is made"
