@@ -50,6 +50,7 @@ PASSED_ON = {
     "config/errors.py: kind.replace('_', '-')",
     "governance/quotas.py: error.kind",
     "live/adoption/adopting.py: note.id",
+    "governance/promotion/projects.py: finding.id",
     "governance/platform/checks.py: problem.kind",
     "governance/platform/versions.py: kind",
 }

@@ -50,6 +50,9 @@ SHOWN_ELSEWHERE = {
     "kubeconfig-missing": f"{_PROGRAM}::test_a_declared_kubeconfig_that_is_missing_is_not_made_up_for",
     "platform-stack-missing": f"{_AWS}::test_a_platform_stack_that_is_not_named_is_a_finding",
     "permissions-none": f"{_PERMISSIONS}::test_no_permissions_where_nothing_is_built",
+    # feasibility
+    "instance-type-numbers": "tests/unit/governance/test_governance_amounts.py::test_a_type_whose_numbers_are_not_known",
+    "weights-all-zero": "tests/unit/governance/test_feasibility.py::test_fair_share_without_a_weight",
     # workloads
     "cases-none": f"{_CASES}::test_files_of_another_ending_and_no_files_at_all_are_told",
     "case-twice": f"{_CASES}::test_case_names_are_unique_over_all_files",

@@ -40,7 +40,7 @@ def test_every_rule_has_its_anchor_on_the_page_that_findings_name() -> None:
 
 def test_the_index_leads_to_every_rule_and_page() -> None:
     written = pages()
-    links = re.findall(r"\]\(([a-z]+\.md)(?:#([a-z0-9-]+))?\)", written["index.md"])
+    links = re.findall(r"\]\(([a-z_]+\.md)(?:#([a-z0-9-]+))?\)", written["index.md"])
     assert {anchor for _, anchor in links if anchor} == rules().keys()
     assert {file for file, _ in links} == {f"{category.name}.md" for category in CATEGORIES}
     for rule in rules().values():
