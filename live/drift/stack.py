@@ -23,6 +23,8 @@ from sandbox.engine import Progress as Event
 
 _CHANGES: Final = frozenset({"update", "delete"})
 """What a refresh does to the state."""
+_TAGS: Final = ("tags", "properties.Tags")
+"""Properties of quotas and scheduler configurations that SageMaker's Describe calls leave out."""
 
 
 class Progress(Protocol):
@@ -125,7 +127,7 @@ def _sources(files: Mapping[str, Path], plan: Plan, last: _Last, elsewhere: froz
 
 
 def platform_changes(engine: Engine, exported: Mapping[str, Any], progress: Progress) -> tuple[PlatformChange, ...]:
-    """What a refresh would change in the state, but for what is compared one by one.
+    """What a refresh would change in the state, but for what is compared one by one; of that, tags alone.
 
     The engine leaves out what the program tells it to ignore: counts of autoscaled groups.
     """
@@ -139,8 +141,10 @@ def platform_changes(engine: Engine, exported: Mapping[str, Any], progress: Prog
         if event.what == "done":
             done += 1
             progress.update(done, len(types))
-            if event.op in _CHANGES and event.urn not in compared:
-                changes[event.urn] = PlatformChange(types.get(event.urn, ""), name_of(event.urn), event.op, event.paths)
+            known = event.urn in compared
+            paths = tuple(path for path in event.paths if not known or path.startswith(_TAGS))
+            if event.op in _CHANGES and (paths or not known):
+                changes[event.urn] = PlatformChange(types.get(event.urn, ""), name_of(event.urn), event.op, paths)
 
     progress.step("asking Pulumi's providers about the rest of the stack")
     engine.refresh(on_event=on_event, preview_only=True)

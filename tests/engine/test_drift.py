@@ -13,7 +13,7 @@ from cli.main import run
 from components.render import render
 from config.load import Project
 from governance.plan import plan
-from live.connection import APPLY, MERGE_PATCH, Connection, connect
+from live.connection import APPLY, MERGE_PATCH, Connection, UnreachableError, connect
 from live.drift.reading import read
 from live.kube import Reader
 from sandbox import stacks
@@ -208,6 +208,18 @@ def test_an_up_with_refresh_repairs(stack: Stack, capsys: pytest.CaptureFixture[
     code, found = stack.drift(capsys, "--pending")
     assert (code, found["drift"], found["pending"]) == (0, [], [])
     assert stack.api.request("GET", BINDING).body["metadata"]["name"] == "hyperpod-team-member"
+
+
+def test_the_ways_to_clusters(stack: Stack) -> None:
+    """A kubeconfig may also be one of the stack's secrets, as the sandbox's is for the program."""
+    platform = Project(stack.root).load("main")
+    deployment = attach(stack.root, "main", platform, plan(platform), SilentProgress())
+    assert deployment is not None
+    file = Path(deployment.way("main", {}))
+    assert deployment.engine().setting("hyperpod-platform:kubeconfig-main") == file.read_text().strip()
+    with pytest.raises(UnreachableError, match="nothing says how cluster `other` is reached"):
+        deployment.way("other", {})
+    assert deployment.way("other", {"kubeconfigs": {"other": "text"}}) == "text"
 
 
 def test_kinds_that_are_not_served_are_told(stack: Stack) -> None:

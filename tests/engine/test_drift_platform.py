@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakecloud import FakeCloud
@@ -13,7 +14,7 @@ from test_hyperpod_hooks import program
 from live.drift.model import PlatformChange, Report
 from live.drift.stack import platform_changes
 from reports.drift import text
-from sandbox.engine import Engine
+from sandbox.engine import Engine, Progress
 from sandbox.progress import SilentProgress
 
 pytestmark = pytest.mark.engine
@@ -23,6 +24,40 @@ CLUSTER = ("aws-native:sagemaker:Cluster", "main/hyperpod/cluster")
 def changes(project: CloudProject) -> tuple[PlatformChange, ...]:
     with Engine(project.settings) as engine:
         return platform_changes(engine, engine.state(), SilentProgress())
+
+
+class Told:
+    """An engine whose refresh tells of changes."""
+
+    def __init__(self, *events: Progress) -> None:
+        self.events = events
+
+    def refresh(self, *, on_event: Any, preview_only: bool) -> None:
+        assert preview_only
+        for event in self.events:
+            on_event(event)
+
+
+def test_of_what_is_compared_one_by_one_only_tags_are_told() -> None:
+    def resource(name: str, type_: str) -> dict[str, Any]:
+        return {"urn": f"urn:pulumi:prod::hyperpod-platform::x::{name}", "type": type_, "custom": True, "inputs": {}}
+
+    quota, vpc = resource("main/nlp/quota", "aws-native:sagemaker:ComputeQuota"), resource("main/network/vpc", "aws:ec2/vpc:Vpc")
+    filled = ("computeQuotaConfig.computeQuotaResources[0].vCpu",)
+    state = {"deployment": {"resources": [quota, vpc]}}
+    told = Told(
+        Progress("done", quota["urn"], "update", paths=filled),
+        Progress("done", vpc["urn"], "same"),
+        Progress("status", vpc["urn"], "update"),
+    )
+    assert platform_changes(told, state, SilentProgress()) == ()  # type: ignore[arg-type]
+    told = Told(
+        Progress("done", quota["urn"], "update", paths=(*filled, "tags[0].value")), Progress("done", vpc["urn"], "delete")
+    )
+    assert platform_changes(told, state, SilentProgress()) == (  # type: ignore[arg-type]
+        PlatformChange(vpc["type"], "main/network/vpc", "delete"),
+        PlatformChange(quota["type"], "main/nlp/quota", "update", ("tags[0].value",)),
+    )
 
 
 def test_a_count_that_somebody_changed_is_drift_and_one_of_the_autoscaler_is_not(tmp_path: Path, cloud: FakeCloud) -> None:
