@@ -61,21 +61,35 @@ def _identity_overridden(document: Document, environment: str, over: Mapping[str
 
 def _amounts_mixed(document: Document, environment: str, data: Mapping[str, Any], over: Mapping[str, Any]) -> Iterator[Finding]:
     """An override that gives instances where the file gives single amounts, or the reverse: merged, both count."""
-    quota, overrides = data.get("quota"), over.get("quota")
-    if not isinstance(quota, dict) or not isinstance(overrides, dict):
-        return
-    for key, top in overrides.items():
-        base = quota.get(key)
+    for path, top in _entries(over):
+        base = _at(data, path)
         if not isinstance(base, dict) or not isinstance(top, dict):
             continue
         if _mixed(merge(base, top)) and not _mixed(base) and not _mixed(top):
-            where = _place(document, (_OVERRIDES, environment, "quota", key))
+            where = _place(document, (_OVERRIDES, environment, *path))
             first, second = ", ".join(sorted(base)), ", ".join(sorted(top))
-            message = f"quota.{key}: {first} of all environments and {second} of this one add up"
+            message = f"{'.'.join(path)}: {first} of all environments and {second} of this one add up"
             remedy = "set what shall not count to null here: " + ", ".join(
                 f"{name}: null" for name in sorted(base.keys() - top.keys())
             )
             yield Finding("quota-adds-up", Severity.WARNING, where, message, remedy)
+
+
+def _entries(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Quota entries, and those on top, with their places; what is of another shape is a finding already."""
+    extra = data.get("extra_quota")
+    paths: list[tuple[str, ...]] = [("quota",)]
+    paths += [("extra_quota", name, "quota") for name in (extra if isinstance(extra, dict) else ())]
+    for path in paths:
+        entries = _at(data, path)
+        for key, amounts in entries.items() if isinstance(entries, dict) else ():
+            yield (*path, key), amounts
+
+
+def _at(data: Any, path: tuple[str, ...]) -> Any:
+    for part in path:
+        data = data.get(part) if isinstance(data, dict) else None
+    return data
 
 
 def _mixed(amounts: Mapping[str, Any]) -> bool:

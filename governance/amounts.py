@@ -3,12 +3,12 @@
 Filling rule (SageMaker API, ComputeQuotaResourceConfig, and what the service was seen to do): accelerators bring vCPU and memory
 in proportion to the instance; vCPUs given bring memory by *their* proportion; memory alone brings vCPUs by its own; what is given
 always stands. EFA interfaces follow the accelerators (the vCPUs on types without), rounded down. Whole instances add their full
-specification.
+specification. Several entries of one type add up, and what follows from them is rounded once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
@@ -81,9 +81,42 @@ def resolve(request: Request, kind: InstanceType) -> dict[str, int]:
     """
     for problem in problems(request, kind):
         raise problem
+    return together((request,), kind)
+
+
+def together(requests: Sequence[Request], kind: InstanceType) -> dict[str, int]:
+    """The same for several requests of one type, none of which has `problems`.
+
+    What follows by ratio follows from their sum: 3 GPUs and 1 GPU bring the EFA interfaces of 4.
+    """
+    if not requests:
+        return {}
     whole = _specification(kind)
-    parts = total((times(whole, request.instances), _granular(request, kind, whole)))
+    beyond = total(_granular(request, kind, whole) for request in _alike(requests))
+    beyond[EFA] = _efa(whole, beyond.get(kind.resource or "", 0), beyond[CPU], kind)
+    parts = total((times(whole, sum(request.instances for request in requests)), beyond))
     return {name: amount for name, amount in parts.items() if amount}
+
+
+def _alike(requests: Sequence[Request]) -> Iterable[Request]:
+    """Requests that the filling rule treats in one way, added up; apart from whole instances."""
+    if len(requests) == 1:
+        return requests
+    sums: dict[tuple[bool, bool, bool], Request] = {}
+    for request in requests:
+        shape = (bool(request.accelerators or request.partitions), request.cpu is None, request.memory is None)
+        sums[shape] = _sum(sums[shape], request) if shape in sums else request
+    return sums.values()
+
+
+def _sum(one: Request, other: Request) -> Request:
+    """Both of one shape, hence silent on the same amounts."""
+    return Request(
+        accelerators=(one.accelerators or 0) + (other.accelerators or 0),
+        cpu=None if one.cpu is None or other.cpu is None else one.cpu + other.cpu,
+        memory=None if one.memory is None or other.memory is None else one.memory + other.memory,
+        partitions=total((one.partitions, other.partitions)),
+    )
 
 
 def problems(request: Request, kind: InstanceType) -> Iterator[AmountError]:
@@ -105,11 +138,11 @@ def problems(request: Request, kind: InstanceType) -> Iterator[AmountError]:
 
 
 def _granular(request: Request, kind: InstanceType, whole: Resources) -> dict[str, int]:
-    """The part of the request beyond whole instances."""
+    """The part of the request beyond whole instances, without EFA interfaces."""
     devices = request.accelerators or 0
     slices = sum(count * mig_slices(profile) for profile, count in request.partitions.items())
     cpu, memory = _fill(request, whole, devices * MIG_SLICES + slices, (kind.accelerators or 0) * MIG_SLICES)
-    result = {CPU: cpu, MEMORY: memory, EFA: _efa(whole, devices, cpu, kind)}
+    result = {CPU: cpu, MEMORY: memory}
     if kind.resource and devices:
         result[kind.resource] = devices
     return result | {mig_resource(profile): count for profile, count in request.partitions.items()}

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from config.catalogue import MIG_PARTITIONS
 from config.environment import Backend, Governance
 from config.findings import Finding, Severity, problem_at
 from config.load import Platform
-from config.team import Team
+from config.team import Amounts, Team
 from config.vocabulary import MAX_AMOUNT
 from config.yamlsource import Path_
+from governance.extra_quota import entries
 from governance.managed import borrowed, guaranteed, largest_amounts
 from governance.model import ClusterPlan
 
@@ -99,23 +101,30 @@ def limit_findings(platform: Platform, cluster: ClusterPlan) -> Iterator[Finding
         return
     for queue in cluster.teams.values():
         team = platform.teams[queue.name]
-        for path, entries in ((("quota",), guaranteed(queue, cluster)), (("sharing", "borrow"), borrowed(queue, cluster))):
-            where = platform.where(team.name, path, key=True)
-            if len(entries) > MANAGED_QUOTA_TYPES:
-                message = f"{len(entries)} instance types and partitions; the managed backend holds {MANAGED_QUOTA_TYPES}"
+        for place, payload in ((("quota",), guaranteed(queue, cluster)), (("sharing", "borrow"), borrowed(queue, cluster))):
+            where = platform.where(team.name, place, key=True)
+            if len(payload) > MANAGED_QUOTA_TYPES:
+                message = f"{len(payload)} instance types and partitions; the managed backend holds {MANAGED_QUOTA_TYPES}"
                 yield problem_at("managed-quota-types", where, message, "name fewer, or use the kueue backend")
-            if any(most > MAX_AMOUNT for most in largest_amounts(entries)):
+            if any(most > MAX_AMOUNT for most in largest_amounts(payload)):
                 message = f"more than {MAX_AMOUNT:,} vCPUs, GiB or accelerators of one type, which the managed backend can't hold"
                 yield problem_at("managed-quota-amount", where, message, "lower it, or give whole instances")
-        for key, amounts in team.quota.items():
-            for profile in sorted(amounts.partitions.keys() - set(MIG_PARTITIONS)):
-                place = platform.where(team.name, ("quota", key, "partitions", profile), key=True)
-                message = f"the managed backend has no partition `{profile}`"
-                yield problem_at("managed-mig-profile", place, message, "choose another, or use the kueue backend")
+        yield from _partitions(platform, team)
         if team.sharing.borrow_percent > MANAGED_BORROW_LIMIT:
-            place = platform.where(team.name, ("sharing", "borrow_limit"))
+            where = platform.where(team.name, ("sharing", "borrow_limit"))
             message = f"AWS documents borrow limits up to {MANAGED_BORROW_LIMIT} %"
-            yield Finding("managed-borrow-limit", Severity.WARNING, place, message, "lower it, or give absolute limits")
+            yield Finding("managed-borrow-limit", Severity.WARNING, where, message, "lower it, or give absolute limits")
+
+
+def _partitions(platform: Platform, team: Team) -> Iterator[Finding]:
+    """MIG partitions that the API can't name, in quotas and in absolute borrow limits."""
+    limits = ((("sharing", "borrow", kind), kind, amounts) for kind, amounts in team.sharing.borrow.items())
+    declared: Iterable[tuple[Path_, str, Amounts]] = chain(entries(team, platform.today), limits)
+    for path, _, amounts in declared:
+        for profile in sorted(amounts.partitions.keys() - set(MIG_PARTITIONS)):
+            where = platform.where(team.name, (*path, "partitions", profile), key=True)
+            message = f"the managed backend has no partition `{profile}`"
+            yield problem_at("managed-mig-profile", where, message, "choose another, or use the kueue backend")
 
 
 def _lacks(platform: Platform, team: str, path: Path_, label: str, backend: str, others: frozenset[Backend]) -> Finding:

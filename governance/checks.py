@@ -10,6 +10,7 @@ from config.load import Platform
 from config.team import Team
 from config.yamlsource import Path_
 from governance import names
+from governance.extra_quota import extra_quota_findings
 
 _GROUP_LABELS = (HOSTNAME, names.INSTANCE_TYPE_LABEL, names.GROUP_LABEL, names.HEALTH_LABEL)
 """Labels of nodes that the node, its cloud or HyperPod sets."""
@@ -24,6 +25,8 @@ def platform_findings(platform: Platform) -> Iterator[Finding]:
         yield from _unused_roles(platform, team)
     yield from _group_labels(platform)
     yield from _equal_priorities(platform)
+    yield from _unranked_priorities(platform)
+    yield from extra_quota_findings(platform)
     if governance.backend == "managed":
         for name, cluster in platform.environment.clusters.items():
             if cluster.kind == "hyperpod":
@@ -97,3 +100,13 @@ def _equal_priorities(platform: Platform) -> Iterator[Finding]:
             )
             yield Finding("priority-equal", Severity.ADVICE, where, message, "give them different weights, or use one class")
         first.setdefault(declared.weight, name)
+
+
+def _unranked_priorities(platform: Platform) -> Iterator[Finding]:
+    """A task without a class ranks at 0: a class that isn't above that makes naming it a disadvantage, or nothing."""
+    for name, declared in platform.environment.governance.priority_classes.items():
+        if declared.weight <= 0:
+            where = platform.where("", ("governance", "priority_classes", name), key=True)
+            rank = "as high as" if declared.weight == 0 else "below"
+            message = f"the priority class `{name}` has weight {declared.weight}: its tasks rank {rank} those that name no class"
+            yield Finding("priority-unranked", Severity.ADVICE, where, message, "give it a weight of 1 or more")

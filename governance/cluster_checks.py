@@ -11,6 +11,8 @@ from config.team import Amounts, Team
 from config.yamlsource import Path_
 from governance import names
 from governance.amounts import request_of
+from governance.extra_quota import declared_at, entries, has_ended
+from governance.feasibility import feasibility_findings
 from governance.model import ClusterPlan, FlavorQuota, TeamPlan
 from governance.units import CPU, MEMORY, Resources, is_device, mig_resource, percent, shown
 
@@ -36,6 +38,7 @@ def cluster_findings(platform: Platform, cluster: ClusterPlan) -> Iterator[Findi
         declared = platform.teams[team.name]
         yield from _queue_shape(platform, declared, team)
         yield from _limits(platform, declared, team)
+    yield from feasibility_findings(platform, cluster)
 
 
 def _groups(platform: Platform, cluster: ClusterPlan) -> Where:
@@ -77,7 +80,8 @@ def _overcommit(platform: Platform, cluster: ClusterPlan) -> Iterator[Finding]:
         message = f"{amount}, yet no instance group of the cluster `{cluster.name}` has the type; jobs wait for nodes"
         remedy = f"{group}, correct the type, limit the team's clusters, or set governance.overcommit: allow"
         for owner in owners[kind]:
-            where = platform.where(owner, ("quota", kind), key=True)
+            declared = declared_at(platform.teams[owner], kind, platform.today)
+            where = platform.where(owner, declared, key=True)
             yield Finding("overcommit-no-group", Severity.ERROR if built else severity, where, message, remedy)
 
 
@@ -99,7 +103,8 @@ def _flavors(platform: Platform, cluster: ClusterPlan) -> Iterator[Finding]:
     for team in cluster.teams.values():
         for quota in team.flavors:
             if instance_types()[quota.instance_type].efa is None:
-                yield _efa_unknown(platform.where(team.name, ("quota", quota.instance_type), key=True), quota.instance_type)
+                path = declared_at(platform.teams[team.name], quota.instance_type, platform.today)
+                yield _efa_unknown(platform.where(team.name, path, key=True), quota.instance_type)
 
 
 def _efa_unknown(where: Where, kind: str) -> Finding:
@@ -145,7 +150,7 @@ def _queue_shape(platform: Platform, team: Team, queue: TeamPlan) -> Iterator[Fi
     for problem in _group_limits(queue.flavors, queue.covered):
         where = platform.where(team.name, ("quota",), key=True)
         yield problem_at("queue-too-large", where, f"the queue of team `{team.name}` has {problem}", _SMALLER)
-    if not team.sharing.borrow and not any(_some(amounts) for amounts in team.quota.values()):
+    if not team.sharing.borrow and not any(_some(amounts) for _, _, amounts in entries(team, platform.today)):
         where = platform.where(team.name, ("quota",), key=True)
         message = f"team `{team.name}` has no quota and may borrow none: no job of it will ever start"
         yield Finding("quota-none", Severity.WARNING, where, message, "give it a quota, or absolute limits in sharing.borrow")
@@ -154,7 +159,7 @@ def _queue_shape(platform: Platform, team: Team, queue: TeamPlan) -> Iterator[Fi
         yield problem_at("default-queue-twice", place, "the team's queue is named `default` already", "remove one of the two")
     kinds = {flavor.instance_type for flavor in queue.flavors}
     for index, kind in enumerate(team.flavors):
-        if kind not in kinds:
+        if kind not in kinds and not has_ended(team, kind, platform.today):
             place = platform.where(team.name, ("flavors", index))
             message = f"team `{team.name}` has no quota of {kind}"
             yield problem_at("flavor-without-quota", place, message, "remove it from flavors, or add a quota")
@@ -179,6 +184,8 @@ def _limits(platform: Platform, team: Team, queue: TeamPlan) -> Iterator[Finding
     yield from _borrowing(platform, team, queue)
     nominal = {flavor.instance_type: flavor.nominal() for flavor in queue.flavors}
     for kind in team.sharing.lend:
+        if has_ended(team, kind, platform.today):
+            continue
         where = platform.where(team.name, ("sharing", "lend", kind), key=True)
         if kind not in nominal:
             message = f"team `{team.name}` has no quota of {kind} to lend"

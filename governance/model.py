@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,11 @@ class FlavorQuota:
     def nominal(self) -> dict[str, int]:
         """Guaranteed amounts in base units."""
         return {quota.resource: quota.nominal for quota in self.quotas}
+
+
+def cells(flavors: Iterable[FlavorQuota]) -> dict[Cell, Quota]:
+    """Quotas as Kueue counts them, by flavor and resource."""
+    return {(flavor.flavor, quota.resource): quota for flavor in flavors for quota in flavor.quotas}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,13 +18,14 @@ from governance.backends import feature_findings, limit_findings
 from governance.checks import platform_findings
 from governance.cluster_checks import cluster_findings
 from governance.flavors import FlavorPlan, adopted, flavor, order
+from governance.largest_job import largest_job_findings
 from governance.manager import manager_configuration
-from governance.model import ClusterPlan, CohortPlan, FlavorQuota, Plan, PriorityClassPlan, TeamPlan
+from governance.model import ClusterPlan, CohortPlan, FlavorQuota, Plan, PriorityClassPlan, TeamPlan, cells
 from governance.platform.checks import build_findings, built_findings
 from governance.platform.model import PlatformPlan
 from governance.platform.plan import platform_plan
-from governance.quotas import ByType, absolute, capacity, guarantees, sum_by_type, whole_types
-from governance.sharing import Cell, Member, Quota, limits, parents_first, potentials
+from governance.quotas import ByType, absolute, capacity, guarantees, sum_by_type
+from governance.sharing import Member, Quota, limits, parents_first, potentials
 from governance.units import COVERED, PODS, Resources
 from governance.waivers import set_aside
 
@@ -40,6 +41,7 @@ def plan(platform: Platform) -> Plan:
     clusters = {
         name: _cluster(name, declared, platform, findings) for name, declared in sorted(platform.environment.clusters.items())
     }
+    findings.extend(largest_job_findings(platform, clusters.values()))
     return Plan(platform.name, platform.environment.governance.backend, clusters, tuple(by_place(set_aside(platform, findings))))
 
 
@@ -73,22 +75,14 @@ class _Shared:
 def _cluster(name: str, declared: Cluster, platform: Platform, findings: list[Finding]) -> ClusterPlan:
     governance = platform.environment.governance
     teams = [team for team in platform.teams.values() if team.clusters is None or name in team.clusters]
-    amounts = {
-        team.name: _Amounts(
-            guarantees(team, declared, platform, findings),
-            absolute(team, "borrow", platform, findings),
-            absolute(team, "lend", platform, findings),
-            whole_types(team, declared),
-        )
-        for team in teams
-    }
+    amounts = {team.name: _amounts(team, declared, platform, findings) for team in teams}
     held = capacity(name, declared.instance_groups, platform, findings)
     shared = _shared(platform, declared, amounts.values(), held)
     queues = {team.name: _team(team, shared, amounts[team.name]) for team in teams}
     cohorts = _cohorts(shared, held, sum_by_type(a.nominal for a in amounts.values()))
     reach = potentials(
-        [Member(c.name, c.parent, _cells(c.pool)) for c in cohorts],
-        [Member(t.name, t.cohort, _cells(t.flavors)) for t in queues.values()],
+        [Member(c.name, c.parent, cells(c.pool)) for c in cohorts],
+        [Member(t.name, t.cohort, cells(t.flavors)) for t in queues.values()],
     )
     result = ClusterPlan(
         name=name,
@@ -113,6 +107,12 @@ def _cluster(name: str, declared: Cluster, platform: Platform, findings: list[Fi
     findings.extend(limit_findings(platform, result))
     findings.extend(built_findings(platform, result))
     return result
+
+
+def _amounts(team: Team, declared: Cluster, platform: Platform, findings: list[Finding]) -> _Amounts:
+    nominal, whole = guarantees(team, declared, platform, findings)
+    borrow = absolute(team, "borrow", platform, findings)
+    return _Amounts(nominal, borrow, absolute(team, "lend", platform, findings), whole)
 
 
 def _platform(platform: Platform, name: str, declared: Cluster) -> PlatformPlan | None:
@@ -245,10 +245,6 @@ def _parents_first(parents: Mapping[str, str | None]) -> list[tuple[str, str | N
 def _unowned(covered: tuple[str, ...], held: Resources, guaranteed: Resources) -> tuple[Quota, ...]:
     """Capacity that no team owns, none where guarantees are above it."""
     return tuple(Quota(r, max(0, held.get(r, 0) - guaranteed.get(r, 0))) for r in covered)
-
-
-def _cells(flavors: Iterable[FlavorQuota]) -> dict[Cell, Quota]:
-    return {(flavor.flavor, quota.resource): quota for flavor in flavors for quota in flavor.quotas}
 
 
 def _priority_classes(platform: Platform) -> tuple[PriorityClassPlan, ...]:

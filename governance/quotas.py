@@ -12,46 +12,41 @@ from config.findings import Finding, Severity
 from config.load import Platform
 from config.team import Amounts, Team
 from config.yamlsource import Path_
-from governance.amounts import AmountError, Request, expand, problems, request_of, resolve, specification
+from governance.amounts import AmountError, Request, expand, problems, request_of, specification, together
+from governance.extra_quota import entries
 from governance.units import GPU, mig_resource, times, total
 
 ByType = dict[str, dict[str, int]]
 """Amounts in base units, by instance type and resource."""
 
 
-def guarantees(team: Team, cluster: Cluster, platform: Platform, findings: list[Finding]) -> ByType:
-    """A team's guaranteed amounts; entries that mean the same type add up. What can't be resolved becomes a finding."""
-    parts: dict[str, list[dict[str, int]]] = {}
-    for key, amounts in team.quota.items():
-        path: Path_ = ("quota", key)
+def guarantees(team: Team, cluster: Cluster, platform: Platform, findings: list[Finding]) -> tuple[ByType, frozenset[str]]:
+    """A team's guaranteed amounts, and the types of which they are declared in whole instances alone.
+
+    Entries that mean the same type add up. What can't be resolved becomes a finding and counts for nothing.
+    """
+    parts: dict[str, list[Request]] = {}
+    whole: dict[str, bool] = {}
+    for path, key, amounts in entries(team, platform.today):
         try:
             requests = _requests(key, amounts, cluster)
         except AmountError as error:
             findings.append(amount_finding(error, platform, team.name, path))
             continue
         for kind, request in requests.items():
-            parts.setdefault(kind, []).append(_resolved(request, kind, platform, team.name, path, findings))
-    return {kind: total(resources) for kind, resources in parts.items()}
-
-
-def whole_types(team: Team, cluster: Cluster) -> frozenset[str]:
-    """Instance types whose guarantee is declared in whole instances alone; entries that can't be resolved count for nothing."""
-    whole: dict[str, bool] = {}
-    for key, amounts in team.quota.items():
-        try:
-            requests = _requests(key, amounts, cluster)
-        except AmountError:
-            continue
-        for kind, request in requests.items():
             whole[kind] = whole.get(kind, True) and request.whole
-    return frozenset(kind for kind, alone in whole.items() if alone)
+            parts.setdefault(kind, []).extend(_sound(request, kind, platform, team.name, path, findings))
+    resolved = {kind: together(requests, instance_types()[kind]) for kind, requests in parts.items()}
+    return resolved, frozenset(kind for kind, alone in whole.items() if alone)
 
 
-def _resolved(request: Request, kind: str, platform: Platform, team: str, path: Path_, findings: list[Finding]) -> dict[str, int]:
-    """The request's amounts; nothing, and findings, where the type can't satisfy it."""
+def _sound(
+    request: Request, kind: str, platform: Platform, team: str, path: Path_, findings: list[Finding]
+) -> tuple[Request, ...]:
+    """The request; nothing, and findings, where the type can't satisfy it."""
     found = list(problems(request, instance_types()[kind]))
     findings.extend(amount_finding(error, platform, team, path) for error in found)
-    return {} if found else resolve(request, instance_types()[kind])
+    return () if found else (request,)
 
 
 def _requests(key: str, amounts: Amounts, cluster: Cluster) -> dict[str, Request]:
@@ -76,7 +71,9 @@ def absolute(team: Team, field: Literal["borrow", "lend"], platform: Platform, f
     """Absolute borrow or lending limits by instance type."""
     declared: Mapping[str, Amounts] = team.sharing.borrow if field == "borrow" else team.sharing.lend
     return {
-        kind: _resolved(request_of(amounts), kind, platform, team.name, ("sharing", field, kind), findings)
+        kind: together(
+            _sound(request_of(amounts), kind, platform, team.name, ("sharing", field, kind), findings), instance_types()[kind]
+        )
         for kind, amounts in declared.items()
     }
 

@@ -71,24 +71,28 @@ def potentials(cohorts: Iterable[Member], queues: Iterable[Member]) -> dict[str,
 
     Linear in the number of cells. Cohorts have amounts of their own but no limits; a parent must be among the cohorts.
     """
-    tree = {cohort.name: cohort for cohort in cohorts}
     members = list(queues)
+    supply = supplies(cohorts, members)
+    return {queue.name: {cell: _reach(queue, cell, quota, supply) for cell, quota in queue.cells.items()} for queue in members}
+
+
+def supplies(cohorts: Iterable[Member], queues: Iterable[Member]) -> dict[str, dict[Cell, int]]:
+    """For each cohort, all that can be had in its tree: what its cohorts hold and its queues share."""
+    tree = {cohort.name: cohort for cohort in cohorts}
     order = parents_first({name: cohort.parent for name, cohort in tree.items()})
     pool: dict[str, dict[Cell, int]] = {name: {c: q.nominal for c, q in cohort.cells.items()} for name, cohort in tree.items()}
-    for queue in members:
+    for queue in queues:
         if queue.parent is not None:
-            _add(pool[queue.parent], {cell: _shared(quota) for cell, quota in queue.cells.items()})
-    root: dict[str, str] = {}
+            _add(pool[queue.parent], {cell: shared(quota) for cell, quota in queue.cells.items()})
     for name in reversed(order):
         parent = tree[name].parent
         if parent is not None:
             _add(pool[parent], pool[name])
     for name in order:
         parent = tree[name].parent
-        root[name] = name if parent is None else root[parent]
-    return {
-        queue.name: {cell: _reach(queue, cell, quota, root, pool) for cell, quota in queue.cells.items()} for queue in members
-    }
+        if parent is not None:
+            pool[name] = pool[parent]
+    return pool
 
 
 def parents_first(parents: Mapping[str, str | None]) -> list[str]:
@@ -104,14 +108,14 @@ def parents_first(parents: Mapping[str, str | None]) -> list[str]:
     return result
 
 
-def _reach(queue: Member, cell: Cell, quota: Quota, root: Mapping[str, str], pool: Mapping[str, Mapping[Cell, int]]) -> int:
+def _reach(queue: Member, cell: Cell, quota: Quota, supply: Mapping[str, Mapping[Cell, int]]) -> int:
     if queue.parent is None:
         return quota.nominal
-    available = quota.nominal - _shared(quota) + pool[root[queue.parent]].get(cell, 0)
+    available = quota.nominal - shared(quota) + supply[queue.parent].get(cell, 0)
     return available if quota.borrowing_limit is None else min(quota.nominal + quota.borrowing_limit, available)
 
 
-def _shared(quota: Quota) -> int:
+def shared(quota: Quota) -> int:
     """What of a quota others may use."""
     return quota.nominal if quota.lending_limit is None else min(quota.nominal, quota.lending_limit)
 

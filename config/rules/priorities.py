@@ -34,5 +34,14 @@ PRIORITIES = Category(
             "Give them different weights, or use one class.",
             example=Example(environment="governance: {priority_classes: {batch: {weight: 70}}}"),
         ),
+        advice(
+            "priority-unranked",
+            "A priority class no higher than none",
+            "A task that names no class ranks at 0: with a weight of 0 naming the class changes nothing, and below it whoever "
+            "names the class comes after everybody who doesn't.",
+            "Give the class a weight of 1 or more.",
+            source="Kueue, workload priority: 0 where no class is named",
+            example=Example(environment="governance: {priority_classes: {batch: {weight: 0}}}"),
+        ),
     ),
 )

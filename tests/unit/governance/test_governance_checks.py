@@ -85,11 +85,10 @@ def test_an_absolute_lending_limit_up_to_the_quota_is_fine() -> None:
 
 
 def test_capacity_and_guarantees_are_told_in_devices_first() -> None:
-    (finding,) = findings(
-        {"alpha": team("quota: {ml.p5.48xlarge: {instances: 5}}\n"), "beta": team("quota: {ml.p5.48xlarge: {instances: 5}}\n")}
-    )
+    five = team("quota: {ml.p5.48xlarge: {instances: 5}}\nweight: 1\n")
+    (finding,) = findings({"alpha": five, "beta": five})
     assert "ml.p5.48xlarge: 80 of nvidia.com/gpu are guaranteed, the cluster `main` has 64" in finding.message
-    (finding,) = findings({"alpha": team("quota: {ml.p5.48xlarge: {vcpu: 2000}}\nsharing: lend\n")})
+    (finding,) = findings({"alpha": team("quota: {ml.p5.48xlarge: {accelerators: 1, vcpu: 2000}}\nsharing: lend\n")})
     assert "2000 of cpu are guaranteed, the cluster `main` has 1536" in finding.message
 
 
@@ -102,7 +101,7 @@ def test_whole_gpus_of_partitioned_nodes_are_missing() -> None:
 
 @pytest.mark.parametrize(
     ("weights", "warned"),
-    [((0, 0), []), ((1, 2), []), ((0, 1), ["alpha"]), ((0, 0, 5), ["alpha", "beta"])],
+    [((1, 2), []), ((0, 1), ["alpha"]), ((0, 0, 5), ["alpha", "beta"])],
 )
 def test_a_weight_of_nothing_beside_others(weights: tuple[int, ...], warned: list[str]) -> None:
     teams = {name: team(QUOTA + f"weight: {weight}\n") for name, weight in zip(("alpha", "beta", "gamma"), weights, strict=False)}
@@ -134,11 +133,11 @@ def test_two_teams_on_two_clusters_do_not_compete() -> None:
 
 def test_teams_that_share_a_name() -> None:
     teams = {
-        "alpha": team(QUOTA + "names: {namespace: hyperpod-ns-beta}\n"),
-        "beta": team(QUOTA),
-        "gamma": team(QUOTA + "names: {cluster_queue: hyperpod-ns-beta-clusterqueue}\n"),
+        "alpha": team(QUOTA + "weight: 1\nnames: {namespace: hyperpod-ns-beta}\n"),
+        "beta": team(QUOTA + "weight: 1\n"),
+        "gamma": team(QUOTA + "weight: 1\nnames: {cluster_queue: hyperpod-ns-beta-clusterqueue}\n"),
     }
-    assert told(findings(teams)) == [("name-shared", ERROR, "teams/beta.yaml", 1), ("name-shared", ERROR, "teams/gamma.yaml", 4)]
+    assert told(findings(teams)) == [("name-shared", ERROR, "teams/beta.yaml", 1), ("name-shared", ERROR, "teams/gamma.yaml", 5)]
 
 
 def test_priority_classes_of_one_weight() -> None:
@@ -147,6 +146,13 @@ def test_priority_classes_of_one_weight() -> None:
     )
     assert told(found) == [("priority-equal", ADVICE, DEV, 10)]
     assert "`a` and `b`" in found[0].message
+
+
+@pytest.mark.parametrize(("weight", "rank"), [(0, "as high as"), (-1, "below")])
+def test_a_class_that_ranks_no_higher_than_none(weight: int, rank: str) -> None:
+    found = findings({}, environment(f"governance:\n  priority_classes:\n    a: {{weight: {weight}}}\n    b: {{weight: 1}}\n"))
+    assert told(found) == [("priority-unranked", ADVICE, DEV, 9)]
+    assert f"rank {rank} those that name no class" in found[0].message
 
 
 def test_a_type_whose_efa_is_not_published() -> None:

@@ -20,6 +20,7 @@ from governance.nodes import nodes
 from governance.units import CPU, EFA, GPU, MEMORY, PODS
 
 QUOTA = "quota: {ml.p5.48xlarge: {accelerators: 8}}\n"
+EXTRA = "extra_quota: {paper: {quota: {ml.p5.48xlarge: {accelerators: 3}}, reason: a paper is due, "
 DEPARTMENTS = ENVIRONMENT + "  departments:\n    research: {weight: 3}\n    vision: {weight: 2, parent: research}\n"
 
 
@@ -80,6 +81,9 @@ TEAM_FIELDS: list[tuple[str, str, str, Callable[[TeamPlan], Any], Any]] = [
         lambda t: gpu(t, "ml.g6.12xlarge")[0],
         5,
     ),
+    ("extra_quota.quota", QUOTA + EXTRA + "until: 2999-01-01}}\n", ENVIRONMENT, lambda t: (gpu(t)[0], cell(t, EFA)[0]), (11, 44)),
+    ("extra_quota.until", QUOTA + EXTRA + "until: 2020-01-01}}\n", ENVIRONMENT, lambda t: gpu(t)[0], 8),
+    ("largest_job", QUOTA + "largest_job: {ml.p5.48xlarge: {accelerators: 99}}\n", ENVIRONMENT, gpu, (8, 4, None)),
     ("weight", QUOTA + "weight: 7\n", ENVIRONMENT, lambda t: t.weight, 7),
     ("weight (default)", QUOTA, ENVIRONMENT, lambda t: t.weight, 0),
     ("sharing (default)", QUOTA, ENVIRONMENT, lambda t: (t.cohort, t.reclaim, gpu(t)), ("hyperpod", "Any", (8, 4, None))),
@@ -223,7 +227,7 @@ TEAM_FIELDS: list[tuple[str, str, str, Callable[[TeamPlan], Any], Any]] = [
     ),
     ("max_run_time", QUOTA + "max_run_time: 1d12h\n", ENVIRONMENT, lambda t: t.max_run_time, 129_600),
 ]
-NOT_IN_THE_PLAN = {"apiVersion", "owners", "description"}
+NOT_IN_THE_PLAN = {"apiVersion", "owners", "description", "extra_quota.reason"}
 """Fields for people and for reviews: nothing that is deployed depends on them."""
 WAIVERS = {"waivers", "waivers.reason", "waivers.until"}
 """They change what findings refuse: test_waivers has their tests."""
@@ -506,8 +510,8 @@ def test_the_tables_name_every_field() -> None:
     elsewhere = {"clusters", "only"} | NOT_IN_THE_PLAN | WAIVERS
     team_cases = {case[0] for case in TEAM_FIELDS}
     absolute = {
-        f"sharing.{limit}.{field}"
-        for limit in ("borrow", "lend")
+        f"{amounts}.{field}"
+        for amounts in ("sharing.borrow", "sharing.lend", "extra_quota.quota", "largest_job")
         for field in ("instances", "accelerators", "vcpu", "memory_gib", "partitions")
     }
     names = {"names.namespace", "names.cluster_queue", "names.local_queue"}

@@ -1,0 +1,60 @@
+"""Quota on top until a date: which entries count on a day, and what is said as their last day comes and goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+
+from config.catalogue import InstanceType, instance_types
+from config.findings import Finding, Severity
+from config.load import Platform
+from config.team import Amounts, Team
+from config.yamlsource import Path_
+
+NOTICE = timedelta(days=7)
+"""How long before the end it is told."""
+
+
+def entries(team: Team, today: date) -> Iterator[tuple[Path_, str, Amounts]]:
+    """What the team is guaranteed on that day, each with its place and key: its quota, then what comes on top."""
+    for key, amounts in team.quota.items():
+        yield ("quota", key), key, amounts
+    for name, extra in team.extra_quota.items():
+        if today <= extra.until:
+            for key, amounts in extra.quota.items():
+                yield ("extra_quota", name, "quota", key), key, amounts
+
+
+def declared_at(team: Team, kind: str, today: date) -> Path_:
+    """The first entry that guarantees something of the type."""
+    return next((path for path, key, _ in entries(team, today) if key in _keys(instance_types()[kind])), ("quota", kind))
+
+
+def has_ended(team: Team, kind: str, today: date) -> bool:
+    """Whether the team had quota of the type on top, and has it no more.
+
+    A day that passes takes the amount away. It must not refuse everybody's deployment as well, so what the amount leaves behind
+    (an order that names the type, a limit on it) is no error then: the ended entry itself is told.
+    """
+    keys = _keys(instance_types()[kind])
+    return any(today > extra.until and not extra.quota.keys().isdisjoint(keys) for extra in team.extra_quota.values())
+
+
+def _keys(kind: InstanceType) -> tuple[str, ...]:
+    """Quota keys that mean the type, among others."""
+    return (kind.name, kind.family, kind.accelerator) if kind.accelerator else (kind.name, kind.family)
+
+
+def extra_quota_findings(platform: Platform) -> Iterator[Finding]:
+    """Entries that have ended, or are about to."""
+    for team in platform.teams.values():
+        for name, extra in team.extra_quota.items():
+            where = platform.where(team.name, ("extra_quota", name, "until"))
+            entry = f"the extra quota `{name}` of team `{team.name}` ({', '.join(extra.quota)})"
+            if platform.today > extra.until:
+                message = f"{entry} ended on {extra.until}: it counts nothing, and the next deployment takes the amount away"
+                yield Finding("extra-quota-ended", Severity.WARNING, where, message, "remove it, or give it a later date")
+            elif platform.today >= extra.until - NOTICE:
+                message = f"{entry} ends on {extra.until}; the first deployment after that day takes the amount away"
+                remedy = "tell the team; give it a later date if it is needed longer"
+                yield Finding("extra-quota-ends", Severity.ADVICE, where, message, remedy)
