@@ -54,7 +54,7 @@ def topology_of(kind: InstanceType, policy: Topology) -> TopologyPlan | None:
     """
     if not policy.enabled:
         return None
-    levels = tuple(level for level in policy.levels if _has_level(kind, level)) or (HOSTNAME,)
+    levels = tuple(level for level in policy.levels if has_level(kind, level)) or (HOSTNAME,)
     if levels == DEFAULT_TOPOLOGY_LEVELS:
         return TopologyPlan(DEFAULT_TOPOLOGY, levels)
     if levels == (HOSTNAME,):
@@ -62,8 +62,14 @@ def topology_of(kind: InstanceType, policy: Topology) -> TopologyPlan | None:
     return TopologyPlan(f"{ROOT_COHORT}-{fingerprint(levels)}", levels)
 
 
-def _has_level(kind: InstanceType, level: str) -> bool:
-    if not level.startswith(_NETWORK_LAYER):
+def is_network_layer(level: str) -> bool:
+    """Whether a level is one of EC2's network layers."""
+    return level.startswith(_NETWORK_LAYER)
+
+
+def has_level(kind: InstanceType, level: str) -> bool:
+    """Whether nodes of the type may carry the level's label: of network layers, those that EC2 gives the type."""
+    if not is_network_layer(level):
         return True
     layer = level.removeprefix(_NETWORK_LAYER)
     return layer.isdigit() and int(layer) <= kind.network_layers

@@ -37,6 +37,8 @@ quota:
 weight: 10
 """
 
+ADMINS = '{admins: ["arn:aws:iam::111122223333:role/platform-admin"]}'
+
 
 def team(text: str) -> str:
     """A team file: what every one needs, then the text."""
@@ -56,10 +58,14 @@ def hyperpod(
     network: str = "{availability_zones: [us-west-2a, us-west-2b, us-west-2c]}",
     region: str = "us-west-2",
 ) -> str:
-    """An environment file with one cluster `main` of kind hyperpod: its network in line 7, its groups from line 9 on."""
+    """An environment file with one cluster `main` of kind hyperpod: its network in line 7, its groups from line 9 on.
+
+    Its last line names an administrator of the EKS cluster, unless the settings have a section on it.
+    """
     head = 'apiVersion: hyperpod-platform/v1\nclusters:\n  main:\n    kind: hyperpod\n    account: "111122223333"\n'
     head += f"    region: {region}\n    network: {network}\n    instance_groups:\n"
-    return head + _indented(groups, 6) + _indented(settings, 4) + dedent(text)
+    admins = "" if "eks:" in settings else f"    eks: {ADMINS}\n"
+    return head + _indented(groups, 6) + _indented(settings, 4) + admins + dedent(text)
 
 
 def _indented(text: str, columns: int) -> str:

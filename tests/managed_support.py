@@ -20,6 +20,7 @@ clusters:
     account: "123456789012"
     region: us-west-2
     network: {{availability_zones: [us-west-2a, us-west-2b, us-west-2c]}}
+    eks: {{admins: ["arn:aws:iam::123456789012:role/admin"]}}
     instance_groups:
 {GROUPS}"""
 MANAGED = HYPERPOD + "governance: {backend: managed, priority_classes: {train: {weight: 70}, serve: {weight: 90}}}\n"

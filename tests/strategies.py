@@ -9,6 +9,7 @@ import json
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,10 @@ class ProjectData:
     teams: dict[str, dict[str, Any]]
 
 
+TODAY = date(2026, 11, 21)
+"""The day of these projects: what is right today is out of support tomorrow."""
+
+
 def write(root: Path, environments: Mapping[str, Any], teams: Mapping[str, Any]) -> Project:
     """A project in `root`. Data is written as JSON, which is YAML with every word quoted; text is written as it stands."""
     for folder, files in (("environments", environments), ("teams", teams)):
@@ -57,7 +62,7 @@ def write(root: Path, environments: Mapping[str, Any], teams: Mapping[str, Any])
             else:
                 text = content if isinstance(content, str) else json.dumps(content, indent=1, ensure_ascii=False)
                 path.write_text(text, encoding="utf-8", newline="")
-    return Project(root)
+    return Project(root, TODAY)
 
 
 def loaded(project: ProjectData) -> Platform:
@@ -259,6 +264,8 @@ def hyperpod_clusters(draw: st.DrawFn, *, managed: bool = False) -> dict[str, An
     groups = {name: draw(hyperpod_group(zones, most_taints=20 if managed else 4)) for name in names}
     if karpenter:
         groups[names[0]]["autoscaled"] = True
+    # Add-ons need a node.
+    groups[names[-1]] |= {"taints": [], "count": max(1, groups[names[-1]]["count"])}
     cluster: dict[str, Any] = {
         "kind": "hyperpod",
         "account": ACCOUNT,
@@ -270,7 +277,7 @@ def hyperpod_clusters(draw: st.DrawFn, *, managed: bool = False) -> dict[str, An
         "network": draw(st.one_of(new_networks(zones), existing_networks(zones))),
         "instance_groups": groups,
     }
-    cluster |= draw(st.fixed_dictionaries({}, optional={"eks": eks_clusters(), "hyperpod": hyperpod_settings()}))
+    cluster |= draw(st.fixed_dictionaries({"eks": eks_clusters()}, optional={"hyperpod": hyperpod_settings()}))
     if karpenter:
         cluster["hyperpod"] = {**cluster.get("hyperpod", {}), "karpenter": True, "continuous_provisioning": True}
     if not cluster.get("hyperpod", {}).get("continuous_provisioning", True):
@@ -319,14 +326,13 @@ def ids(prefix: str) -> st.SearchStrategy[str]:
 
 
 def eks_clusters() -> st.SearchStrategy[dict[str, Any]]:
-    role = dns_labels().map(lambda name: f"arn:aws:iam::{ACCOUNT}:role/{name}")
+    role = dns_labels().map(lambda name: f"arn:aws:iam::{ACCOUNT}:role/admin-{name}")
     return st.fixed_dictionaries(
-        {},
+        {"admins": st.lists(role, min_size=1, max_size=3, unique=True)},
         optional={
-            "version": st.sampled_from(["1.31", "1.32", "1.33"]),
+            "version": st.sampled_from(["1.32", "1.33", "1.34"]),
             "name": dns_labels(),
             "public_access_from": st.lists(st.sampled_from(["203.0.113.0/24", "198.51.100.7/32"]), unique=True),
-            "admins": st.lists(role, max_size=3, unique=True),
             "secrets_key": key_arns(),
             "log_days": st.sampled_from(LOG_DAYS),
         },

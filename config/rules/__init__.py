@@ -8,16 +8,26 @@ from types import MappingProxyType
 
 from config.rules.adoption import ADOPTION
 from config.rules.backends import BACKENDS
+from config.rules.clusters import CLUSTERS
+from config.rules.eks import EKS
+from config.rules.feasibility import FEASIBILITY
 from config.rules.files import FILES
 from config.rules.formats import FORMATS
+from config.rules.hyperpod import HYPERPOD
+from config.rules.instance_groups import INSTANCE_GROUPS
 from config.rules.model import Category, Rule
+from config.rules.network import NETWORK
 from config.rules.ownership import OWNERSHIP
 from config.rules.priorities import PRIORITIES
+from config.rules.removal import REMOVAL
 from config.rules.sharing import SHARING
+from config.rules.stacks import STACKS
 from config.rules.teams import TEAMS
 from config.rules.topology import TOPOLOGY
 from config.rules.values import VALUES
+from config.rules.versions import VERSIONS
 from config.rules.waivers import WAIVERS
+from config.rules.workloads import WORKLOADS
 
 CATEGORIES: tuple[Category, ...] = (
     FILES,
@@ -26,10 +36,20 @@ CATEGORIES: tuple[Category, ...] = (
     TEAMS,
     OWNERSHIP,
     SHARING,
+    FEASIBILITY,
     PRIORITIES,
     TOPOLOGY,
     BACKENDS,
     ADOPTION,
+    CLUSTERS,
+    NETWORK,
+    EKS,
+    HYPERPOD,
+    INSTANCE_GROUPS,
+    VERSIONS,
+    STACKS,
+    REMOVAL,
+    WORKLOADS,
     WAIVERS,
 )
 PAGES = "docs/checks"

@@ -6,7 +6,8 @@ from typing import Any
 
 from governance.platform.model import PlatformPlan
 
-_REPELLING = ("NoSchedule", "NoExecute")
+REPELLING = ("NoSchedule", "NoExecute")
+"""Effects of taints that keep away what doesn't tolerate them."""
 _DEFAULT_TOLERATIONS: tuple[dict[str, str], ...] = (
     {"key": "CriticalAddonsOnly", "operator": "Exists"},
     {"key": "node-role.kubernetes.io/control-plane", "operator": "Exists", "effect": "NoSchedule"},
@@ -21,7 +22,7 @@ def nodes_expected(plan: PlatformPlan) -> bool:
 
 def coredns_settings(plan: PlatformPlan) -> dict[str, Any]:
     """Settings of the coredns add-on: where every group is tainted, tolerations, or no name would resolve."""
-    tainted = [[t for t in group.declared.taints if t.effect in _REPELLING] for group in plan.groups if group.declared.count > 0]
+    tainted = [[t for t in group.declared.taints if t.effect in REPELLING] for group in plan.groups if group.declared.count > 0]
     if not tainted or not all(tainted):
         return {}
     own = {(taint.key, taint.value, taint.effect) for taints in tainted for taint in taints}

@@ -15,6 +15,8 @@ RESERVED = 5
 _PER_INTERFACE = ((1, 4), (2, 12), (12, 15), (36, 30))
 """Up to so many vCPUs, at most so many addresses an interface; above, `_LARGE`."""
 _LARGE, _LARGEST = 50, 64
+_SMALLEST_TYPE = {"ml.t3.medium": 6}
+"""Types with fewer addresses than others of their size."""
 _LARGEST_FROM = {"g7": 0, "g7e": 0, "c8a": 64, "m8a": 64}
 """vCPUs from which on a family's interfaces hold the most of any."""
 _CARDS = {"p6-b300": 17, "p6e-gb200": 17}
@@ -30,7 +32,7 @@ def addresses_needed(kind: InstanceType, count: int, *, efa_only: bool = False) 
     the further cards out. The addresses of an interface are EC2's ("IP addresses per network interface"; the VPC CNI plugin's
     table has the same), by size of instance, and for some families more than theirs; for an unknown type the most of any.
     """
-    return count * (_of_interface(kind) + (0 if efa_only else _cards(kind) - 1))
+    return count * (addresses_of_interface(kind) + (0 if efa_only else _cards(kind) - 1))
 
 
 def free_addresses(cidr: str) -> int:
@@ -38,10 +40,12 @@ def free_addresses(cidr: str) -> int:
     return max(0, IPv4Network(cidr).num_addresses - RESERVED)
 
 
-def _of_interface(kind: InstanceType) -> int:
+def addresses_of_interface(kind: InstanceType) -> int:
+    """Addresses that one interface of an instance holds, its own included."""
     if kind.vcpu is None or kind.vcpu >= _LARGEST_FROM.get(kind.family, kind.vcpu + 1):
         return _LARGEST
-    return next((addresses for vcpus, addresses in _PER_INTERFACE if kind.vcpu <= vcpus), _LARGE)
+    by_size = next((addresses for vcpus, addresses in _PER_INTERFACE if kind.vcpu <= vcpus), _LARGE)
+    return _SMALLEST_TYPE.get(kind.name, by_size)
 
 
 def _cards(kind: InstanceType) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
-from config.findings import Finding, Where, problem_at
+from config.findings import Finding, Where, problem_at, quoted
 from config.groups import Lifecycle
 
 PREFIX = "lifecycle"
@@ -27,10 +28,17 @@ def lifecycle_findings(lifecycle: Lifecycle | None, root: Path, where: Where) ->
     if lifecycle is None or lifecycle.folder is None:
         return []
     folder = root / lifecycle.folder
-    if not folder.is_dir():
-        message = f"there is no folder {lifecycle.folder} with the lifecycle script"
-        return [problem_at("lifecycle-folder", where, message, "write its path from the project's folder, or make it")]
-    if not (folder / lifecycle.script).is_file():
-        message = f"the folder {lifecycle.folder} has no file {lifecycle.script}, which instances are to run"
-        return [problem_at("lifecycle-script", where, message, "add the script, or name another one in `script`")]
+    if not is_there(Path.is_dir, folder):
+        return [problem_at("lifecycle-missing", where, f"there is no folder {quoted(lifecycle.folder)}", "create or correct it")]
+    if not is_there(Path.is_file, folder / lifecycle.script):
+        message = f"there is no file {quoted(str(Path(lifecycle.folder) / lifecycle.script))}, which instances are to run"
+        return [problem_at("lifecycle-missing", where, message, "add it, or name another `script`")]
     return []
+
+
+def is_there(what: Callable[[Path], bool], path: Path) -> bool:
+    """What a path is; a name that no file system takes is nothing."""
+    try:
+        return what(path)
+    except (OSError, ValueError):
+        return False

@@ -127,7 +127,7 @@ def network_problems(network: Network, *, existing_eks: bool = False) -> Iterato
 
 def _existing_problems(network: Network, existing_eks: bool) -> Iterator[Problem]:
     for key in ("availability_zones", "cidr", "node_cidrs", "egress", "interface_endpoints", "flow_log_days"):
-        if key in network.model_fields_set:
+        if key in network.model_fields_set and getattr(network, key) is not None:
             message = f"network.{key} has no effect on the existing VPC {quoted(network.vpc)}, of which nothing is changed"
             yield (key,), message, "remove it, or `vpc`"
     if not network.subnets:

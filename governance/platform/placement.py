@@ -59,10 +59,11 @@ def _group(
         message = f"the network has no zone {quoted(zone)}"
         remedy = did_you_mean(zone, zones) or f"name one of {', '.join(zones)}"
         yield problem_at("zone-unknown", where, message, remedy)
-    kind = instance_types()[group.instance_type]
-    if zone is None and len(zones) > 1 and kind.efa != 0:
+    types = (group.instance_type, *(group.flexible_types if isinstance(group, HyperPodGroup) else ()))
+    fast = next((kind for kind in types if instance_types()[kind].efa != 0), None)
+    if zone is None and len(zones) > 1 and fast is not None:
         where = source.where((*path, "availability_zone"))
-        message = f"{kind.name} has EFA, which doesn't reach across zones; the group `{name}` may stand in any of {len(zones)}"
+        message = f"{fast} has EFA, which doesn't reach across zones; the group `{name}` may stand in any of {len(zones)}"
         yield problem_at("efa-zone", where, message, f"add `availability_zone:`, one of {', '.join(zones)}")
     if isinstance(group, HyperPodGroup):
         for key, systems in (("fsx_lustre", group.fsx_lustre), ("fsx_openzfs", group.fsx_openzfs)):

@@ -13,6 +13,8 @@ _ADDON_VERSION = re.compile(r"v(\d+)\.(\d+)\.(\d+)-eksbuild\.(\d+)\Z")
 _KUBERNETES = re.compile(r"(\d+)\.(\d+)\Z")
 _KUEUE = {(1, 0): "0.8", (1, 1): "0.12", (1, 3): "0.12", (1, 5): "0.18", (1, 6): "0.19"}
 """Minor version of the Kueue inside, by the add-on's; others are not documented."""
+_DOCUMENTED = {*_KUEUE, (1, 2)}
+"""Of v1.2 it isn't documented which Kueue is inside, but that there is one."""
 
 
 class AddonVersion(NamedTuple):
@@ -22,6 +24,10 @@ class AddonVersion(NamedTuple):
     minor: int
     patch: int
     build: int
+
+
+Version = tuple[int, int]
+"""A Kubernetes version, without its patch."""
 
 
 class Problem(NamedTuple):
@@ -51,6 +57,11 @@ def addon_version(version: str) -> AddonVersion:
     return AddonVersion(*(int(part) for part in match.groups()))
 
 
+def documented(version: str) -> bool:
+    """Whether there is word of the add-on's version. Raises ValueError as `addon_version`."""
+    return addon_version(version)[:2] in _DOCUMENTED
+
+
 def contained_kueue(version: str) -> str | None:
     """Minor version of the Kueue inside, as `0.19`; None where it isn't documented. Raises ValueError as `addon_version`."""
     return _KUEUE.get(addon_version(version)[:2])
@@ -63,11 +74,11 @@ def addon_problems(
 
     Raises ValueError as `addon_version`, and for a Kubernetes version that is none.
     """
-    found, cluster = addon_version(version), _kubernetes(kubernetes)
+    found, cluster = addon_version(version), kubernetes_version(kubernetes)
     problems = []
     if cluster < KUBERNETES:
-        message = f"task governance needs Kubernetes {_dotted(KUBERNETES)} or newer; the cluster has {kubernetes}"
-        problems.append(Problem("addon-kubernetes", message, f"set eks.version to {_dotted(KUBERNETES)} or newer"))
+        message = f"task governance needs Kubernetes {dotted(KUBERNETES)} or newer; the cluster has {kubernetes}"
+        problems.append(Problem("addon-kubernetes", message, f"set eks.version to {dotted(KUBERNETES)} or newer"))
     if fine_grained and found < FINE_GRAINED:
         problems.append(_too_old("addon-fine-grained", version, "quotas by accelerator, vCPU or memory", FINE_GRAINED))
     if mig and found < FINE_GRAINED:
@@ -115,12 +126,14 @@ def _since(version: AddonVersion) -> str:
     return f"v{version.major}.{version.minor}.{version.patch}"
 
 
-def _kubernetes(version: str) -> tuple[int, int]:
+def kubernetes_version(version: str) -> Version:
+    """Raises ValueError for anything but `1.33` and the like."""
     match = _KUBERNETES.match(version)
     if not match:
         raise ValueError(f"`{version}` is not a Kubernetes version, as 1.33")
     return int(match[1]), int(match[2])
 
 
-def _dotted(version: tuple[int, int]) -> str:
+def dotted(version: Version) -> str:
+    """As files have it: `1.33`."""
     return f"{version[0]}.{version[1]}"

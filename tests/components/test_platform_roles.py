@@ -285,15 +285,18 @@ def test_a_bucket_that_holds_the_script_is_left_alone(tmp_path: Path) -> None:
     assert "ScriptsKey" not in by_sid
 
 
-@pytest.mark.parametrize(("files", "id_"), [([], "lifecycle-folder"), (["scripts/other.sh"], "lifecycle-script")])
-def test_a_missing_script_is_refused_before_anything_is_made(tmp_path: Path, files: list[str], id_: str) -> None:
+@pytest.mark.parametrize(
+    ("files", "words"), [([], "no folder `scripts`"), (["scripts/other.sh"], "no file `scripts/on_create.sh`")]
+)
+def test_a_missing_script_is_refused_before_anything_is_made(tmp_path: Path, files: list[str], words: str) -> None:
     for name in files:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("true\n")
     with pytest.raises(ConfigError) as caught:
         run(plan_of(), tmp_path)
     (finding,) = caught.value.findings
-    assert finding.id == id_
+    assert finding.id == "lifecycle-missing"
+    assert words in finding.message
     assert finding.where.file == "environments/dev.yaml"
     assert finding.remedy
     registered = pulumi.runtime.settings.get_monitor().recording.registered

@@ -19,6 +19,8 @@ from config.environment import Governance
 from config.kueue import FEATURE_GATES, FRAMEWORKS, KueueVersion
 from governance.cluster_checks import MAX_CELLS, MAX_COVERED, MAX_FLAVORS, MAX_TOLERATIONS
 from governance.manager import manager_configuration
+from governance.platform.kubernetes import KUEUE
+from governance.platform.versions import kubernetes_version
 
 TOOLS = Path(__file__).parents[2] / "sandbox/tools/controlplane"
 
@@ -42,6 +44,13 @@ def kueue() -> Path:
 def test_the_version_is_the_pinned_one() -> None:
     assert kueue().name == f"kueue@v{get_args(KueueVersion)[0]}"
     assert set(FEATURE_GATES) == set(get_args(KueueVersion))
+
+
+def test_kubernetes_versions_are_those_that_kueue_is_tested_with() -> None:
+    text = "".join(path.read_text() for path in sorted(kueue().glob("Makefile*")))
+    (line,) = re.findall(r"^E2E_K8S_VERSIONS \?= (.+)$", text, re.MULTILINE)
+    tested = sorted(kubernetes_version(version.rpartition(".")[0]) for version in line.split())
+    assert {"0.16.6": (tested[0], tested[-1])} == KUEUE
 
 
 def test_feature_gates() -> None:

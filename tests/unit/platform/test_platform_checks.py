@@ -14,7 +14,7 @@ from strategies import ProjectData, hyperpod_environments, planned
 from config.findings import Finding, Severity, has_errors
 from governance.plan import review
 
-ERROR, WARNING = Severity.ERROR, Severity.WARNING
+ERROR, WARNING, ADVICE = Severity.ERROR, Severity.WARNING, Severity.ADVICE
 DEV, ALPHA = "environments/dev.yaml", "teams/alpha.yaml"
 MANAGED = "governance: {backend: managed}\n"
 H100 = "h100: {instance_type: ml.p5.48xlarge, count: 8, availability_zone: us-west-2a"
@@ -25,6 +25,7 @@ FSX = (
     "{dns_name: fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com, mount_name: abcdefgh, "
     "mount_path: PATH, availability_zone: ZONE}"
 )
+ADMIN = "arn:aws:iam::111122223333:role/platform-admin"
 OTHER_ACCOUNT, OTHER_REGION = "999988887777", "us-east-1"
 EXISTING = (
     "{vpc: vpc-0123456789abcdef0, subnets: {us-west-2a: subnet-0123456789abcdef0}, "
@@ -163,7 +164,7 @@ SETTINGS: list[tuple[str, str, int, str, str]] = [
     ),
     ("tags: {Team: a, team: b}", "tag-twice", 10, "one to IAM", "keep one"),
     ("tags: {hyperpod-platform/cluster: b}", "tag-reserved", 10, "made for every resource", "another prefix"),
-    (f"eks: {{secrets_key: '{key(OTHER_ACCOUNT)}'}}", "account-other", 10, OTHER_ACCOUNT, "111122223333"),
+    (f"eks: {{admins: ['{ADMIN}'], secrets_key: '{key(OTHER_ACCOUNT)}'}}", "account-other", 10, OTHER_ACCOUNT, "111122223333"),
     (f"hyperpod: {{volume_key: '{key(region=OTHER_REGION)}'}}", "region-other", 10, OTHER_REGION, "us-west-2"),
     (f"hyperpod: {{volume_key: '{key(partition='aws-cn')}'}}", "partition-other", 10, "aws-cn", "partition aws"),
     (
@@ -253,7 +254,7 @@ def test_a_zone_of_another_region(network: str, zones: list[str]) -> None:
 
 
 def test_more_groups_than_a_cluster_holds() -> None:
-    groups = "\n".join(f"g{n}: {{instance_type: ml.m5.4xlarge, count: 0}}" for n in range(100))
+    groups = "\n".join(f"g{n}: {{instance_type: ml.m5.4xlarge, count: 1}}" for n in range(100))
     assert findings({}, hyperpod(groups=groups)) == []
     found = findings({}, hyperpod(groups=groups, settings=f"{NOVA}}}}}"))
     assert told(found) == [("groups-too-many", ERROR, DEV, 109)]
@@ -336,25 +337,34 @@ VERSIONS: list[tuple[str, str, list[tuple[str, int]]]] = [
     ("task_governance: {version: v1.2.2-eksbuild.1}", GPUS, [("addon-fine-grained", 10)]),
     ("task_governance: {version: v1.2.2-eksbuild.1}", PARTS, [("addon-fine-grained", 10), ("addon-mig", 10)]),
     ("task_governance: {version: v1.1.3-eksbuild.1}", WHOLE, [("addon-topology", 10)]),
-    ("eks:\n  version: '1.29'", WHOLE, [("addon-kubernetes", 11)]),
-    ("eks:\n  version: '1.30'", WHOLE, []),
+    ("eks:\n  version: '1.29'", WHOLE, [("addon-kubernetes", 12), ("kubernetes-support", 12)]),
+    ("eks:\n  version: '1.30'", WHOLE, [("kubernetes-support", 12)]),
+    ("eks:\n  version: '1.32'", WHOLE, []),
 ]
 
 
 @pytest.mark.parametrize(("settings", "quota", "expected"), VERSIONS, ids=[str(n) for n in range(len(VERSIONS))])
 def test_versions_that_task_governance_needs(settings: str, quota: str, expected: list[tuple[str, int]]) -> None:
+    settings = settings.replace("eks:\n", f"eks:\n  admins: ['{ADMIN}']\n")
     env = hyperpod("governance: {backend: managed, overcommit: allow}\n", settings=settings)
-    found = findings({"alpha": team(quota)}, env)
+    found = [finding for finding in findings({"alpha": team(quota)}, env) if finding.severity is not ADVICE]
     assert told(found) == [(id_, ERROR, DEV, line) for id_, line in expected]
-    assert findings({"alpha": team(quota)}, env.replace("managed", "kueue")) == []
+    kueue = findings({"alpha": team(quota)}, env.replace("managed", "kueue"))
+    assert not [finding for finding in kueue if finding.id.startswith("addon-")]
+
+
+@pytest.mark.parametrize(("version", "wrong"), [("v1.16.0-eksbuild.1", True), ("v1.6.1-eksbuild.2", False)])
+def test_a_version_without_documentation_is_told(version: str, wrong: bool) -> None:
+    found = findings({}, hyperpod(MANAGED, settings=f"task_governance:\n  version: {version}"))
+    assert told(found) == [("addon-undocumented", ADVICE, DEV, 11)] * wrong
 
 
 @pytest.mark.parametrize(
     ("version", "wrong"), [("v1.18.2-eksbuild.9", True), ("v1.9.0-eksbuild.1", True), ("v1.18.3-eksbuild.1", False)]
 )
 def test_the_oldest_network_plugin(version: str, wrong: bool) -> None:
-    found = findings({}, hyperpod(settings=f"eks:\n  addons:\n    vpc-cni: {version}"))
-    assert told(found) == [("vpc-cni-version", ERROR, DEV, 12)] * wrong
+    found = findings({}, hyperpod(settings=f"eks:\n  admins: ['{ADMIN}']\n  addons:\n    vpc-cni: {version}"))
+    assert told(found) == [("vpc-cni-version", ERROR, DEV, 13)] * wrong
     assert all("needs vpc-cni 1.18.3 or newer" in f.message and "pin a newer one" in f.remedy for f in found)
 
 
@@ -373,7 +383,7 @@ def test_a_role_has_one_access_entry(settings: str, words: str) -> None:
 
 def test_taints_are_aws_concern_on_the_managed_backend() -> None:
     taints = ", ".join(f"{{key: k{n}, effect: NoSchedule}}" for n in range(50))
-    assert findings({}, hyperpod(MANAGED, groups=f"{H100}, taints: [{taints}]}}")) == []
+    assert findings({}, hyperpod(MANAGED, groups=f"{H100}, taints: [{taints}]}}\n{CPU}}}")) == []
 
 
 @pytest.mark.parametrize("policy", ["warn", "forbid"])
@@ -393,7 +403,7 @@ def test_a_quota_of_partitions_that_a_type_does_not_have() -> None:
 
 
 def test_two_clusters_of_one_name() -> None:
-    first = hyperpod(settings="hyperpod: {name: same}\neks: {name: same}")
+    first = hyperpod(settings=f"hyperpod: {{name: same}}\neks: {{name: same, admins: ['{ADMIN}']}}")
     second = first.partition("clusters:\n")[2].replace("main:", "other:")
     found = findings({}, first + second)
     assert told(found) == [("cluster-name-twice", ERROR, DEV, line) for line in (19, 20)]

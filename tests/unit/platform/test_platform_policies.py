@@ -508,11 +508,11 @@ def test_a_folder_or_script_that_is_missing_is_found(tmp_path: Path) -> None:
     def found(one: Lifecycle | None) -> list[tuple[str, Where]]:
         return [(finding.id, finding.where) for finding in lifecycle_findings(one, tmp_path, where)]
 
-    assert found(lifecycle) == [("lifecycle-folder", where)]
+    assert found(lifecycle) == [("lifecycle-missing", where)]
     (tmp_path / "scripts").mkdir()
-    assert found(lifecycle) == [("lifecycle-script", where)]
+    assert found(lifecycle) == [("lifecycle-missing", where)]
     (tmp_path / "scripts" / "on_create.sh").write_text("#!/bin/bash\n")
     assert found(lifecycle) == []
-    assert found(Lifecycle(folder="scripts", script="other.sh")) == [("lifecycle-script", where)]
+    assert found(Lifecycle(folder="scripts", script="other.sh")) == [("lifecycle-missing", where)]
     assert found(None) == []
     assert found(Lifecycle(source_uri="s3://sagemaker-scripts/here")) == []

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.hyperpod import TASK_GOVERNANCE_VERSION
-from governance.platform.versions import addon_problems, addon_version, contained_kueue, unsafe_jump
+from governance.platform.versions import addon_problems, addon_version, contained_kueue, documented, unsafe_jump
 
 VERSIONS = ["v1.0.0", "v1.1.3", "v1.2.2", "v1.3.0", "v1.3.2", "v1.5.0", "v1.6.0", "v1.6.1"]
 
@@ -98,3 +98,8 @@ def test_which_updates_lose_nothing(old: str, new: str) -> None:
 def test_another_build_is_no_downgrade() -> None:
     assert unsafe_jump(built("v1.6.1", 2), built("v1.6.1", 1)) is None
     assert unsafe_jump(built("v1.6.1", 1), built("v1.6.1", 2)) is None
+
+
+@pytest.mark.parametrize(("version", "known"), [("v1.2.2", True), ("v1.6.1", True), ("v1.4.0", False), ("v1.16.0", False)])
+def test_versions_of_which_there_is_word(version: str, known: bool) -> None:
+    assert documented(f"{version}-eksbuild.1") == known
