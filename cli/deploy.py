@@ -20,6 +20,9 @@ def up(
     context: typer.Context,
     stack: StackOption = "local",
     yes: YesOption = False,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Look first at what is there, and put right what was changed outside of Pulumi.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> int:
     """Declare a stack: check, say what changes, ask, and let Pulumi do it. A sandboxed stack boots its sandbox first."""
@@ -37,11 +40,11 @@ def up(
         forbidden = list(deployment.guards(outputs))
         if has_errors(forbidden):
             raise ConfigError(forbidden)
-        if not (_tell(last, teams, engine, yes) or yes or typer.confirm("Go on?", err=True)):
+        if not (_tell(last, teams, engine, yes=yes, refresh=refresh) or yes or typer.confirm("Go on?", err=True)):
             say("nothing was changed")
             return 0
         with progress() as shown:
-            result = engine.up(on_event=_follow(shown, f"declaring {stack}"), refresh=deployment.counts_change_outside)
+            result = engine.up(on_event=_follow(shown, f"declaring {stack}"), refresh=refresh or deployment.counts_change_outside)
     if as_json:
         findings = [finding.as_dict() for finding in plan.findings]
         print_json({"stack": stack, "changes": asdict(result.changes), "teams": teams, "findings": findings})
@@ -52,7 +55,7 @@ def up(
     return 0
 
 
-def _tell(last: list[dict[str, Any]], teams: list[dict[str, Any]], engine: Engine, yes: bool) -> bool:
+def _tell(last: list[dict[str, Any]], teams: list[dict[str, Any]], engine: Engine, *, yes: bool, refresh: bool) -> bool:
     """Say what changes, in words and (where somebody will be asked) in numbers. True if there is nothing to ask about."""
     from governance.changes import changes
 
@@ -62,7 +65,7 @@ def _tell(last: list[dict[str, Any]], teams: list[dict[str, Any]], engine: Engin
         return True
     with progress() as shown:
         shown.step("previewing")
-        counts = asdict(engine.preview())
+        counts = asdict(engine.preview(refresh=refresh))
     say(_words(counts, done=False))
     return not any(number for what, number in counts.items() if what != "same")
 

@@ -204,7 +204,7 @@ def test_an_up_with_refresh_repairs(stack: Stack, capsys: pytest.CaptureFixture[
     label = {"metadata": {"labels": {"hyperpod-platform/tier": None}}}
     stack.api.request("PATCH", "/api/v1/namespaces/hyperpod-ns-beta", label, None, MERGE_PATCH)
     stack.api.request("DELETE", f"{KUEUE}/namespaces/hyperpod-ns-beta/localqueues/side-door")
-    stack.refresh()
+    assert stack.hpctl("up", "--stack", "main", "--yes", "--refresh") == 0
     code, found = stack.drift(capsys, "--pending")
     assert (code, found["drift"], found["pending"]) == (0, [], [])
     assert stack.api.request("GET", BINDING).body["metadata"]["name"] == "hyperpod-team-member"
