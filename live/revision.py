@@ -31,17 +31,18 @@ def revision(root: Path, name: str) -> Iterator[Path]:
     Raises RevisionError for a name that is no revision, and UnreachableError where git can't be asked.
     """
     commit = _commit(root, name)
-    below = _git(root, "rev-parse", "--show-prefix").strip()
-    tree = f"{commit}:{below}"
-    if below and _run(root, "cat-file", "-e", tree).returncode:
+    below = _git(root, "rev-parse", "--show-prefix").removesuffix("\n")
+    # From the repository's top: below it, git takes paths in the tree for paths below the current folder.
+    top, tree = Path(_git(root, "rev-parse", "--show-toplevel").removesuffix("\n")), f"{commit}:{below}"
+    if below and _run(top, "cat-file", "-e", tree).returncode:
         raise RevisionError(f"`{name}` has no folder {below.rstrip('/')}: the project wasn't there yet")
     with tempfile.TemporaryDirectory(prefix="hpctl-revision-") as folder:
         # Nothing above it, as another project's Pulumi.yaml, is to be taken for the project's.
         target = Path(folder) / "project"
         target.mkdir(mode=0o700)
-        _extract(root, tree, _declarations(root, tree), target)
+        _extract(top, tree, _declarations(top, tree), target)
         further = sorted({path for path in _named(target) if not (target / path).exists()})
-        _extract(root, tree, [path for path in further if not _run(root, "cat-file", "-e", f"{tree}{path}").returncode], target)
+        _extract(top, tree, [path for path in further if not _run(top, "cat-file", "-e", f"{tree}{path}").returncode], target)
         yield target
 
 
