@@ -116,8 +116,10 @@ class Governance(Model):
     gang: Gang | None = None
     departments: dict[Name, Department] = Field(default_factory=dict)
     resources: Annotated[Words(LabelKey), Field(min_length=1, max_length=64)] | None = None  # type: ignore[valid-type]
-    """Resources that queues count, 1–64, in their order; default vCPU, memory, GPUs, Neuron devices, EFA interfaces and what quotas
-    name beside them (kueue backend)."""
+    """Resources that queues count, 1–64, in their order (kueue backend).
+
+    Default vCPU, memory, GPUs, Neuron devices, EFA interfaces, and what quotas name beside them.
+    """
     names: AdoptedNames = Field(default_factory=AdoptedNames)
 
     @property

@@ -128,6 +128,11 @@ class Engine:
         args = [*(["--preview-only"] if preview_only else ["--yes", "--skip-preview"]), *_options(False, target, ())]
         return self._run("refresh", args, on_event).changes
 
+    def import_(self, file: Path, *, on_event: OnEvent | None = None) -> Changes:
+        """Take what an import file lists into the state (`pulumi import --file`). Changes nothing on the clusters."""
+        args = ["--file", str(file), "--generate-code=false", "--protect=false", "--yes", "--skip-preview", "--suppress-outputs"]
+        return self._run("import", args, on_event).changes
+
     def outputs(self) -> dict[str, Any]:
         """The stack's outputs in clear; empty if there is no stack."""
         found = self._cli.text(["stack", "output", "--json", "--show-secrets"])
@@ -179,6 +184,8 @@ class Engine:
             inline = stack.enter_context(Program(self._workspace.project, self.settings.env)) if program else None
             if inline is not None:
                 command.append(f"--client={inline.address}")
+            if verb == "import":  # runs no program, but asks its language for packages, and has no --client
+                self._workspace.hosted_by(stack.enter_context(Program(self._workspace.project, self.settings.env)).address)
             log = stack.enter_context(self.log.open("w", encoding="utf-8"))
             finished = engine_process.run(
                 self._cli.command([*command, *self._parallel, "--color", "never"]),

@@ -60,6 +60,14 @@ class Workspace:
         _write(self.stack_file, _with_salt(settings, self.stack_file))
         _write(seen, digest)
 
+    def hosted_by(self, address: str) -> None:
+        """Until the next refresh, have the project's language served at ``address``."""
+        import yaml
+
+        settings = self.folder / "Pulumi.yaml"
+        project = yaml.safe_load(settings.read_text(encoding="utf-8"))
+        _write(settings, yaml.safe_dump({**project, "runtime": {"name": "client", "options": {"address": address}}}))
+
     def is_configured(self, config: Mapping[str, ConfigValue], passphrase: str) -> bool:
         """Whether exactly ``config`` was set here last."""
         seen = self.folder / "config.hmac"

@@ -36,8 +36,8 @@ ADOPTION = Category(
         error(
             "resource-uncounted",
             "Quota of a resource that queues don't count",
-            "Kueue leaves jobs pending for good that ask for a resource which their queue doesn't cover. Set aside, the quota of it "
-            "has no effect.",
+            "Kueue leaves jobs pending for good that ask for a resource which their queue doesn't cover. Set aside, the quota has "
+            "no effect.",
             "List it in `governance.resources`, or correct the quota.",
             source="Kueue 0.16, ClusterQueue: coveredResources",
             example=Example(environment="governance: {resources: [cpu, memory]}"),
@@ -54,15 +54,17 @@ ADOPTION = Category(
         warning(
             "import-differs",
             "The first `up` after an import would change something",
-            "No declaration says exactly what is there. The finding names the field, its value on the cluster and the one that `up` "
-            "would write.",
+            "No declaration says exactly what is there. The finding names the field, its value on the cluster and the one that "
+            "`up` would write.",
             "Accept the change, or make it by hand first, and import again.",
+            waivable=False,
         ),
         advice(
             "import-left",
             "Something that an import doesn't adopt",
             "It stays on the cluster as it is; no declaration says it, and nothing here would notice if it changed.",
             "Keep it by hand, or remove it when nobody needs it.",
+            waivable=False,
         ),
         _found(
             "import-type-unknown",

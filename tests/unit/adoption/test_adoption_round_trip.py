@@ -1,0 +1,71 @@
+"""Whatever is declared and rendered reads back as a declaration that renders the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from strategies import ENVIRONMENT, ProjectData, loaded, projects
+
+from components.render import render
+from governance.adoption.kueue import declaration
+from governance.adoption.model import Connection, Declaration, KueueCluster
+from governance.model import ClusterPlan, Plan
+from governance.nodes import nodes
+from governance.plan import plan
+from live.adoption.comparing import compare
+from live.drift.state import by_key
+
+KINDS = ("ClusterQueue", "LocalQueue", "ResourceFlavor", "Cohort", "Topology", "WorkloadPriorityClass", "Namespace")
+
+
+def running(cluster: ClusterPlan) -> KueueCluster:
+    """The cluster as an API server would answer, once everything is declared on it."""
+    found: dict[str, list[dict[str, Any]]] = {kind: [] for kind in KINDS}
+    for manifest in render(cluster):
+        if manifest["kind"] in found:
+            found[manifest["kind"]].append(manifest)
+    live_nodes = tuple(
+        {
+            "metadata": {"name": node.name, "labels": node.labels},
+            "spec": {"taints": [{"key": t.key, "value": t.value, "effect": t.effect} for t in node.taints]},
+            "status": {"capacity": node.capacity},
+        }
+        for node in nodes(cluster)
+    )
+    of = {kind: tuple(objects) for kind, objects in found.items()}
+    return KueueCluster(
+        of["ClusterQueue"],
+        of["LocalQueue"],
+        of["ResourceFlavor"],
+        of["Cohort"],
+        of["Topology"],
+        of["WorkloadPriorityClass"],
+        of["Namespace"],
+        live_nodes,
+        fair_sharing="fairSharing" in cluster.manager,
+    )
+
+
+def replanned(found: Declaration) -> Plan:
+    return plan(loaded(ProjectData(found.environment, found.teams)))
+
+
+def kueue_objects(cluster: ClusterPlan) -> list[dict[str, Any]]:
+    return [manifest for manifest in render(cluster) if manifest["kind"] in KINDS]
+
+
+@settings(max_examples=60)
+@given(projects())
+def test_a_declared_cluster_reads_back_as_itself(project: ProjectData) -> None:
+    first = plan(loaded(project))
+    for cluster in first.clusters.values():
+        connection = Connection(cluster.name)
+        found = declaration(
+            running(cluster), connection, ENVIRONMENT, ["a@example.com"], idle_sharing=cluster.policy.idle_sharing
+        )
+        assert [note for note in found.notes if note.id != "import-left"] == []
+        again = replanned(found).clusters[cluster.name]
+        compared = compare(kueue_objects(again), by_key(render(cluster)))
+        assert compared.differences == ()
+        assert compared.made == ()
