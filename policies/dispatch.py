@@ -6,6 +6,7 @@ Levels are Pulumi's: a policy that refuses and one that advises, for resources b
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -22,13 +23,13 @@ from pulumi_policy import (
 )
 
 from policies.judge import Report, Table, judge, judge_stack, reports
-from policies.model import LEVELS, PAGE, Resource, Stack
+from policies.model import LEVELS, PAGE, Properties, Resource, Stack
 from policies.rules import RULES
 from policies.settings import Settings, over
 
 NAME = "hyperpod"
 """The policy that carries the configuration of all: Pulumi configures policies, not packs, and this one comes first."""
-_AMOUNTS = {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {"type": "number"}}}
+_AMOUNTS = {"type": "object", "additionalProperties": {"type": "object", "additionalProperties": {"type": ["number", "string"]}}}
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 
 
@@ -39,6 +40,8 @@ class Dispatch:
         self._base = self.settings = settings
         self._configured: Mapping[str, Any] = {}
         self._table = Table()
+        self._declared: dict[str, Properties] = {}
+        """Inputs by URN. In a preview on a cluster that is still to come, the engine shows a stack policy nothing else."""
 
     def policies(self) -> list[Policy]:
         """Those that refuse first: the first of all learns the configuration."""
@@ -55,6 +58,7 @@ class Dispatch:
         def validate(args: ResourceValidationArgs, report: ReportViolation) -> None:
             if config is not None:
                 self._learn(args.get_config())
+                self._declared[args.urn] = args.props
             rules = self._table.of(args.resource_type)
             if rules:
                 _tell(reports(judge(rules, args.props, args.urn), self.settings), level, report)
@@ -63,11 +67,17 @@ class Dispatch:
 
     def _on_stack(self, name: str, level: EnforcementLevel, description: str) -> StackValidationPolicy:
         def validate(args: StackValidationArgs, report: ReportViolation) -> None:
-            stack = Stack([_resource(one) for one in args.resources], self.settings.parameters)
+            stack = Stack([self._resource(one) for one in args.resources], self.settings.parameters)
             root = next((one.urn for one in args.resources if one.resource_type == "pulumi:pulumi:Stack"), "")
             _tell(reports(judge_stack(stack), self.settings, root), level, report)
 
         return StackValidationPolicy(name, description, validate, level, url=PAGE)
+
+    def _resource(self, one: PolicyResource) -> Resource:
+        declared = self._declared.get(one.urn)
+        properties = one.props if declared is None else ChainMap(declared, one.props)  # type: ignore[arg-type]
+        refers = {key: [other.urn for other in others] for key, others in one.property_dependencies.items()}
+        return Resource(one.resource_type, one.urn, one.name, properties, bool(one.opts.protect), refers)
 
     def _learn(self, config: Mapping[str, Any]) -> None:
         """Take the run's configuration, which is the same for every resource. Raises SettingsError."""
@@ -96,8 +106,3 @@ def _tell(found: Iterable[Report], level: EnforcementLevel, report: ReportViolat
     for one in found:
         if one.level == level.value:
             report(one.text, one.urn or None)
-
-
-def _resource(one: PolicyResource) -> Resource:
-    refers = {key: [other.urn for other in others] for key, others in one.property_dependencies.items()}
-    return Resource(one.resource_type, one.urn, one.name, one.props, bool(one.opts.protect), refers)

@@ -53,13 +53,12 @@ class Table:
 
 
 def judge(rules: Iterable[Rule], properties: Properties, urn: str = "") -> Iterator[Outcome]:
-    """What rules say of one resource. One that meets a value that is not known yet, before it has found anything, is undecided."""
+    """What rules say of one resource. A rule that meets a value not known yet, and has found nothing so far, is undecided."""
     for rule in rules:
         found: list[Outcome] = []
         try:
             assert rule.check is not None, "a table has rules on resources alone"  # noqa: S101
-            for text in rule.check(properties):
-                found.append(Outcome(rule, "violation", text, urn))
+            found.extend(Outcome(rule, "violation", text, urn) for text in rule.check(properties))
         except UnknownValueError as unknown:
             found = found or [Outcome(rule, "undecided", _path(unknown), urn)]
         yield from found
@@ -72,8 +71,7 @@ def judge_stack(stack: Stack, rules: Iterable[Rule] = RULES.values()) -> Iterato
             continue
         found: list[Outcome] = []
         try:
-            for one in rule.whole(stack):
-                found.append(_outcome(rule, one))
+            found.extend(_outcome(rule, one) for one in rule.whole(stack))
         except UnknownValueError as unknown:
             found = found or [Outcome(rule, "undecided", _path(unknown))]
         yield from found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 Properties = Mapping[str, Any]
 """A resource's properties. Reading one that is not known yet raises; asking by `has` whether it is set never does."""
@@ -19,7 +19,7 @@ Check = Callable[[Properties], Iterable[str]]
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A resource of a stack, with its outputs as far as they are known."""
+    """A resource of a stack, as it is declared, with what is known of it beside."""
 
     type: str
     """Pulumi's type token."""
@@ -42,9 +42,9 @@ class Parameters:
 
     tags: tuple[str, ...] = ()
     """Keys of tags that everything taggable carries."""
-    instances: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """What one instance has, by type and Kubernetes resource: devices, cores, bytes."""
-    capacity: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    instances: Mapping[str, Mapping[str, float | str]] = field(default_factory=dict)
+    """What one instance has, by type and resource, as Kubernetes writes quantities."""
+    capacity: Mapping[str, Mapping[str, float | str]] = field(default_factory=dict)
     """What all nodes of a flavor have together; for clusters that are not in the stack."""
     lifecycle_buckets: tuple[str, ...] = ()
     """Own, encrypted buckets of other stacks that may hold lifecycle scripts."""
@@ -166,7 +166,7 @@ class Domain:
 
         return register
 
-    def _add(  # noqa: PLR0913, PLR0917
+    def _add(
         self, id_: str, title: str, severity: Severity, level: Level, anchors: Sequence[str], remedy: str, **checks: Any
     ) -> None:
         self.rules.append(

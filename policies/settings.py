@@ -11,6 +11,7 @@ from typing import Any
 
 from policies.model import LEVELS, Level, Parameters, Rule
 from policies.rules import RULES
+from policies.rules.capacity import amount_of
 
 FILE = Path(__file__).parent / "settings.yaml"
 _KEYS = ("levels", "waivers", "tags", "instances", "capacity", "lifecycle_buckets")
@@ -61,7 +62,7 @@ class Settings:
 
     levels: Mapping[str, Level] = field(default_factory=dict)
     waivers: tuple[Waiver, ...] = ()
-    parameters: Parameters = Parameters()
+    parameters: Parameters = field(default_factory=Parameters)
 
     def level(self, rule: Rule) -> Level:
         """The rule's level here."""
@@ -152,8 +153,16 @@ def _shapes(data: Mapping[str, Any]) -> Iterator[str]:
         found = data.get(key, {})
         if not isinstance(found, Mapping) or not all(isinstance(one, Mapping) for one in found.values()):
             yield f"{key} must be a map of maps"
-        elif not all(isinstance(amount, int | float) for one in found.values() for amount in one.values()):
-            yield f"{key} must hold numbers"
+        elif not all(_is_amount(amount) for one in found.values() for amount in one.values()):
+            yield f"{key} must hold amounts, as 8, 500m or 192Gi"
+
+
+def _is_amount(value: Any) -> bool:
+    try:
+        amount_of(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _waiver(item: Any) -> tuple[Waiver | None, list[str]]:

@@ -26,14 +26,14 @@ FINE, VIOLATED, UNUSABLE = 0, 1, 4
 
 
 def outcomes(export: Mapping[str, Any], settings: Settings) -> list[Outcome]:
-    """What all rules say of an export of `pulumi stack export`: resources by their inputs, the stack by outputs."""
+    """What all rules say of an export of `pulumi stack export`: resources, and the stack."""
     table, found, resources = Table(), list[Outcome](), list[Resource]()
     for one in export["deployment"].get("resources") or ():
         if one.get("delete"):
             continue  # has been replaced, and waits to go
         inputs = _readable(one.get("inputs") or {})
         found += judge(table.of(one["type"]), inputs, one["urn"])
-        properties = _readable({**(one.get("inputs") or {}), **(one.get("outputs") or {})})
+        properties = _readable({**(one.get("outputs") or {}), **(one.get("inputs") or {})})
         refers = one.get("propertyDependencies") or {}
         name = one["urn"].rpartition("::")[2]
         resources.append(Resource(one["type"], one["urn"], name, properties, bool(one.get("protect")), refers))
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str]) -> int:
         text = sys.stdin.read() if options.export == "-" else Path(options.export).read_text(encoding="utf-8")
         export = json.loads(text)
         if not isinstance(export, Mapping) or not isinstance(export.get("deployment"), Mapping):
-            raise ValueError("it is no export of a stack")  # noqa: TRY301
+            raise ValueError("it is no export of a stack")
         found = judged(export, load(options.settings))
     except SettingsError as error:
         return _refuse(str(error))

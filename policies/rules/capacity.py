@@ -50,14 +50,14 @@ def guaranteed(stack: Stack) -> Amounts:
     return {key: amount for key, amount in total.items() if amount}
 
 
-def _entry(entry: Properties, instances: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, float]]:
+def _entry(entry: Properties, instances: Mapping[str, Mapping[str, float | str]]) -> Iterator[tuple[str, float]]:
     """What one entry of a compute quota takes, in devices where one knows how many an instance has, else in instances.
 
     Partitions of devices are left to the plan's own check, which knows their slices.
     """
     devices = instances.get(str(entry["instanceType"]), {}).get(DEVICES)
     if entry.get("count"):
-        yield (INSTANCES, float(entry["count"])) if devices is None else (DEVICES, float(entry["count"]) * devices)
+        yield (INSTANCES, float(entry["count"])) if devices is None else (DEVICES, float(entry["count"]) * amount_of(devices))
     if entry.get("accelerators"):
         yield DEVICES, float(entry["accelerators"])
 
@@ -66,14 +66,14 @@ def capacity(stack: Stack, flavor: str, resource: str) -> float | None:
     """What the settings state, or what the stack's own HyperPod groups make together; None where neither tells."""
     stated = stack.parameters.capacity.get(flavor)
     if stated is not None:
-        return float(stated.get(resource, 0))
+        return amount_of(stated.get(resource, 0))
     clusters = list(stack.of(CLUSTER))
-    each = 1.0 if resource == INSTANCES else stack.parameters.instances.get(_type(stack, flavor), {}).get(resource)
+    each = 1 if resource == INSTANCES else stack.parameters.instances.get(_type(stack, flavor), {}).get(resource)
     if not clusters or each is None:
         return None
     groups = [group for cluster in clusters for group in items(cluster.properties, "instanceGroups")]
     count = sum(float(group.get("instanceCount", 0)) for group in groups if group.get("instanceType") == _type(stack, flavor))
-    return count * each
+    return count * amount_of(each)
 
 
 def _type(stack: Stack, flavor: str) -> str:

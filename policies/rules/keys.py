@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from policies.model import Domain, Properties, Stack, Violation, has, part
-from policies.rules.documents import is_everybody, principals, statements
+from policies.rules.documents import is_everybody, label, principals, statements
 
 KEYS = Domain("keys", "Keys, logs and registries")
 KEY, LOG_GROUP = "aws:kms/key:Key", "aws:cloudwatch/logGroup:LogGroup"
@@ -39,9 +39,9 @@ def key_policy(properties: Properties) -> Iterator[str]:
         yield "no policy is declared, so AWS's default holds"
         return
     for statement in statements(properties["policy"]):
-        if statement.get("Effect") == "Allow" and not statement.get("Condition"):
-            if any(is_everybody(one) for _, one in principals(statement)):
-                yield f"the statement {statement.get('Sid', '')} lets everybody use the key".replace("  ", " ")
+        everybody = any(is_everybody(one) for _, one in principals(statement))
+        if everybody and statement.get("Effect") == "Allow" and not statement.get("Condition"):
+            yield f"{label(statement)} lets everybody use the key"
 
 
 @KEYS.rule(

@@ -80,9 +80,7 @@ def _lifecycle_buckets(stack: Stack) -> Iterator[Violation]:
             if name in stack.parameters.lifecycle_buckets:
                 continue
             if name not in known:
-                yield Violation(
-                    cluster, f"nodes run scripts from the bucket {name}, which is neither ours nor named in the settings"
-                )
+                yield Violation(cluster, f"nodes run scripts from the bucket {name}, neither ours nor named in the settings")
             elif not stack.about(known[name], ENCRYPTION, "bucket"):
                 yield Violation(known[name], "nodes run scripts from it, and it is not encrypted under a key of ours")
 
