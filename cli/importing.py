@@ -102,10 +102,9 @@ def _kueue(
 
 
 def _sagemaker(name: str, region: str, cluster: str, target: Target, owners: list[str]) -> Adoption:
-    from live.adoption.managed import adopt_managed
-    from live.sagemaker import client
+    from live.adoption.managed import adopt_managed, clients, read_managed
 
-    return adopt_managed(client(region), name, cluster, target, owners)
+    return adopt_managed(read_managed(clients(region), name), cluster, target, owners)
 
 
 def _tell(adoption: Adoption, *, written: bool) -> None:

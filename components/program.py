@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from components.platform.handover import Built
 
 
+GIVEN = ("eks_name", "hyperpod_arn")
+"""What the setting `platform_facts` says of each cluster that no stack of ours has built."""
+
+
 class RefusalError(ConfigError, pulumi.RunError):
     """A refusal for whoever runs the program: Pulumi prints it without a traceback, and its findings can be had one by one."""
 
@@ -83,7 +87,11 @@ def _referred(resolved: Plan, settings: pulumi.Config) -> dict[str, "Built"]:
     wanted = {name: cluster for name, cluster in resolved.clusters.items() if cluster.platform is not None}
     if not wanted:
         return {}
-    stack = settings.get("platform_stack")
+    stack, facts = settings.get("platform_stack"), settings.get_object("platform_facts", {})
+    if not stack and all(isinstance(facts.get(name), dict) and {*GIVEN} <= facts[name].keys() for name in wanted):
+        from components.platform.handover import given
+
+        return given(wanted, resolved.environment, facts, settings)
     if not stack:
         file = Where(f"Pulumi.{pulumi.get_stack()}.yaml")
         message = f"the layer `governance` alone needs the stack that has built {', '.join(sorted(wanted))}"

@@ -94,6 +94,10 @@ class TaskGovernance(Model):
 
     version: AddonVersion = TASK_GOVERNANCE_VERSION
     """Pinned version; from v1.3 it knows quotas by accelerator, vCPU and memory. v1.3 can't be updated to v1.5 in place."""
+    scheduler_name: ClusterName | None = None
+    """Name of the scheduler configuration; default `<HyperPod cluster>-scheduler-config`. Another name replaces it."""
+    scheduler_description: Annotated[str, Field(max_length=1024)] | None = None
+    """Its description, for an existing one."""
 
 
 class HyperPodCluster(Model):

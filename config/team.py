@@ -159,6 +159,14 @@ class Names(Model):
     """Fields of the ClusterQueue that stay as they were found: neither declared nor changed."""
 
 
+class ComputeQuotaNames(Model):
+    """What an existing ComputeQuota is called (managed backend)."""
+
+    name: Annotated[str, Field(max_length=63, pattern=r"^[a-zA-Z0-9](-*[a-zA-Z0-9])*$")] | None = None
+    """1–63 letters, digits and hyphens; default the team's name. Another name replaces the quota."""
+    description: Annotated[str, Field(max_length=1024)] | None = None
+
+
 def _strategy_alone(value: Any) -> Any:
     return {"strategy": value} if isinstance(value, str) else value
 
@@ -195,6 +203,7 @@ class Team(Model):
     department: Name | None = None
     """Parent cohort, one of the environment's departments (kueue backend)."""
     names: Names = Field(default_factory=Names)
+    compute_quota: ComputeQuotaNames = Field(default_factory=ComputeQuotaNames)
     default_queue: bool = False
     """Also make a LocalQueue named `default`, so that jobs need no queue label (kueue backend)."""
     max_pods: Annotated[int, Field(ge=1, le=1_000_000)] | None = None

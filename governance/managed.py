@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from config.catalogue import MIG_PARTITIONS, MIG_SLICES, InstanceType, mig_slices
+from config.hyperpod import HyperPodCluster
 from governance.amounts import request_of, specification
 from governance.model import ClusterPlan, FlavorQuota, TeamPlan
 from governance.platform.names import bounded
@@ -36,7 +37,7 @@ def scheduler_config(cluster: ClusterPlan) -> Payload:
     classes = sorted(policy.priority_classes.items(), key=lambda item: (-item[1].weight, item[0]))
     return {
         "Name": scheduler_name(cluster),
-        "Description": f"Priorities and sharing of {cluster.name}",
+        "Description": _description(cluster),
         "SchedulerConfig": {
             "PriorityClasses": [{"Name": name, "Weight": declared.weight} for name, declared in classes],
             "FairShare": _switch(policy.idle_compute == "fair_share"),
@@ -48,15 +49,25 @@ def scheduler_config(cluster: ClusterPlan) -> Payload:
 
 def scheduler_name(cluster: ClusterPlan) -> str:
     """`<HyperPod cluster>-scheduler-config`, within EntityName."""
+    declared = cluster.declared
+    if isinstance(declared, HyperPodCluster) and declared.task_governance.scheduler_name is not None:
+        return declared.task_governance.scheduler_name
     base = cluster.platform.names.hyperpod if cluster.platform else cluster.name
     return bounded(f"{base}-scheduler-config", NAME_LIMIT)
 
 
+def _description(cluster: ClusterPlan) -> str:
+    declared = cluster.declared
+    if isinstance(declared, HyperPodCluster) and declared.task_governance.scheduler_description is not None:
+        return declared.task_governance.scheduler_description
+    return f"Priorities and sharing of {cluster.name}"
+
+
 def compute_quota(team: TeamPlan, cluster: ClusterPlan) -> Payload:
-    """Arguments of aws_native.sagemaker.ComputeQuota, but cluster_arn. Its name is the team's, which is always short enough."""
+    """Arguments of aws_native.sagemaker.ComputeQuota, but cluster_arn."""
     return {
-        "name": team.name,
-        "description": f"Compute of team {team.name}",
+        "name": team.quota_name,
+        "description": team.quota_description,
         "activation_state": _switch(team.state == "active"),
         "compute_quota_config": {
             "compute_quota_resources": guaranteed(team, cluster),

@@ -93,6 +93,9 @@ class TeamPlan:
     """Name of the WorkloadPriorityClass that the job contract proposes."""
     marked: bool
     """Whether namespace and queues carry the platform's labels and annotations."""
+    quota_name: str
+    """Name of the ComputeQuota."""
+    quota_description: str
     keep: tuple[str, ...]
     """Fields of the ClusterQueue that aren't declared, for they stay as they were found."""
     largest: Mapping[Cell, int]

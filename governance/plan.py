@@ -176,9 +176,15 @@ def _team(team: Team, shared: _Shared, amounts: _Amounts) -> TeamPlan:
         max_run_time=team.max_run_time,
         default_priority=_class_name(team.default_priority, shared.platform) if team.default_priority else None,
         marked=not team.names.unmarked,
+        quota_name=team.compute_quota.name or team.name,
+        quota_description=_or(team.compute_quota.description, f"Compute of team {team.name}"),
         keep=team.names.keep,
         largest={},
     )
+
+
+def _or(value: str | None, default: str) -> str:
+    return default if value is None else value
 
 
 def _quotas(team: Team, cohort: str | None, kind: str, covered: tuple[str, ...], amounts: _Amounts) -> tuple[Quota, ...]:

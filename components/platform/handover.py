@@ -50,6 +50,20 @@ def _referred(cluster: ClusterPlan, environment: str, facts: pulumi.Output[Any],
     return Built(Site(kubernetes_provider(environment, cluster, kubeconfig), cloud), kubeconfig, own)
 
 
+def given(
+    clusters: Mapping[str, ClusterPlan], environment: str, facts: Mapping[str, Any], settings: pulumi.Config
+) -> dict[str, Built]:
+    """Clusters that no stack of ours has built: names and ARNs stand in the stack's settings, kubeconfigs in its secrets."""
+    found = {}
+    for name, cluster in clusters.items():
+        assert cluster.platform is not None, "only HyperPod clusters are described"  # noqa: S101
+        own = {key: str(value) for key, value in facts[name].items()}
+        kubeconfig = settings.require_secret(f"kubeconfig-{name}")
+        cloud = CloudSite(*cloud_providers(cluster.platform), own["eks_name"], own["hyperpod_arn"])
+        found[name] = Built(Site(kubernetes_provider(environment, cluster, kubeconfig), cloud), kubeconfig, own)
+    return found
+
+
 def _item(output: pulumi.Output[Any], *path: str) -> pulumi.Output[str]:
     def follow(value: Any) -> str:
         for key in path:

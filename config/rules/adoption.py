@@ -36,8 +36,8 @@ ADOPTION = Category(
         error(
             "resource-uncounted",
             "Quota of a resource that queues don't count",
-            "Kueue leaves jobs pending for good that ask for a resource which their queue doesn't cover. Set aside, the quota has "
-            "no effect.",
+            "Kueue leaves jobs pending for good that ask for a resource which their queue doesn't cover. Set aside, the quota "
+            "has no effect.",
             "List it in `governance.resources`, or correct the quota.",
             source="Kueue 0.16, ClusterQueue: coveredResources",
             example=Example(environment="governance: {resources: [cpu, memory]}"),

@@ -40,13 +40,14 @@ def base_units(resource: str, text: object) -> int:
     return int(value / unit)
 
 
-def entry(amounts: Resources, kind: InstanceType) -> dict[str, Any]:
+def entry(amounts: Resources, kind: InstanceType, *, whole: bool = True) -> dict[str, Any]:
     """The quota entry of a type. Only the resources in `amounts` need to come out right: others aren't counted.
 
-    What no entry can say is left to whoever compares: a vCPU amount of 0 beside accelerators, EFA interfaces out of proportion.
+    Not `whole`: never by instances, which the managed backend counts apart. What no entry can say
+    is left to whoever compares: a vCPU amount of 0 beside accelerators, EFA interfaces out of proportion.
     """
     for request, short in _short(amounts, kind):
-        if _means(request, kind, amounts):
+        if (whole or not request.whole) and _means(request, kind, amounts):
             return short
     return _in_full(amounts, kind)
 

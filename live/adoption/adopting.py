@@ -112,13 +112,21 @@ def planned(files: Mapping[str, str], target: Target) -> Plan:
 
 
 def finished(
-    declaration: Declaration, found: Plan, target: Target, comparison: Comparison, content: Mapping[str, Any]
+    declaration: Declaration,
+    found: Plan,
+    target: Target,
+    comparison: Comparison,
+    content: Mapping[str, Any],
+    facts: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Adoption:
-    """The adoption, with its import file and the stack's settings where they are missing."""
+    """The adoption, with its import file and the stack's settings where they are missing.
+
+    `facts` are names and ARNs of HyperPod clusters that no stack has built.
+    """
     files = declared_files(declaration, target) | {f"{IMPORTS}/{target.stack}.json": json.dumps(content, indent=2) + "\n"}
     settings = f"Pulumi.{target.stack}.yaml"
     if not (target.root / settings).exists():
-        files[settings] = _stack_settings(target)
+        files[settings] = _stack_settings(target, facts or {})
     findings = [*found.findings, *note_findings(declaration.notes, target), *_difference_findings(comparison, found, target)]
     adopted = sum(not one.get("component") for one in content["resources"])
     return Adoption(target, found, files, tuple(findings), comparison.differences, comparison.made, adopted)
@@ -154,7 +162,7 @@ def _difference_findings(comparison: Comparison, found: Plan, target: Target) ->
         name: team.name
         for cluster in found.clusters.values()
         for team in cluster.teams.values()
-        for name in (f"ClusterQueue {team.cluster_queue}", f"Namespace {team.namespace}", f"ComputeQuota {team.name}")
+        for name in (f"ClusterQueue {team.cluster_queue}", f"Namespace {team.namespace}", f"ComputeQuota {team.quota_name}")
     }
     for one in comparison.differences:
         team = owners.get(one.subject) or owners.get(f"Namespace {one.subject.partition(' ')[2].partition('/')[0]}")
@@ -164,8 +172,13 @@ def _difference_findings(comparison: Comparison, found: Plan, target: Target) ->
         yield Finding("import-differs", Severity.WARNING, Where(file), message, remedy)
 
 
-def _stack_settings(target: Target) -> str:
+def _stack_settings(target: Target, facts: Mapping[str, Mapping[str, str]]) -> str:
+    given = ""
+    if facts:
+        given = f"  {PROJECT}:layers: [governance]\n  {PROJECT}:platform_facts:\n"
+        for cluster, of_cluster in facts.items():
+            given += f"    {cluster}:\n" + "".join(f"      {key}: {json.dumps(value)}\n" for key, value in of_cluster.items())
     return (
         f"# What `hpctl import` has adopted: {ENVIRONMENTS}/{target.environment}{SUFFIX}.\n"
-        f'config:\n  {PROJECT}:environment: {target.environment}\n  pulumi:disable-default-providers: ["*"]\n'
+        f'config:\n  {PROJECT}:environment: {target.environment}\n{given}  pulumi:disable-default-providers: ["*"]\n'
     )

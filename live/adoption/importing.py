@@ -8,6 +8,7 @@ is none.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from governance.adoption.model import Object
@@ -17,14 +18,24 @@ from live.drift.compare import ABSENT, Item
 from live.drift.state import Key, key_of
 
 
-def import_file(registered: Iterable[Registration], live: Mapping[Key, Object], ids: Mapping[str, str]) -> dict[str, Any]:
-    """The file's content. `live` are the objects that are there; `ids` those of AWS resources, by their logical names."""
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A resource of AWS that is there."""
+
+    id: str
+    """What its provider imports it by."""
+    outputs: Mapping[str, Any] | None
+    """What its state has beside the inputs; None: the provider reads all of it."""
+
+
+def import_file(registered: Iterable[Registration], live: Mapping[Key, Object], known: Mapping[str, Known]) -> dict[str, Any]:
+    """The file's content. `live` are the objects that are there; `known` what is there of AWS, by URN."""
     registered = list(registered)
     by_urn = {one.urn: one for one in registered}
     wanted: dict[str, dict[str, Any]] = {}
     providers: dict[str, str] = {}
     for one in registered:
-        found = _entry(one, live, ids)
+        found = _entry(one, live, known)
         if found is None:
             continue
         if one.provider:
@@ -36,10 +47,11 @@ def import_file(registered: Iterable[Registration], live: Mapping[Key, Object], 
     return {"nameTable": providers, "resources": list(wanted.values())}
 
 
-def _entry(one: Registration, live: Mapping[Key, Object], ids: Mapping[str, str]) -> dict[str, Any] | None:
+def _entry(one: Registration, live: Mapping[Key, Object], known: Mapping[str, Known]) -> dict[str, Any] | None:
     head = {"type": one.type, "name": _name(one), "logicalName": one.name}
-    if one.name in ids and one.type.startswith("aws-native:"):
-        return {**head, "id": ids[one.name]}
+    if (there := known.get(one.urn)) is not None:
+        told = {} if there.outputs is None else {"outputs": {**one.inputs, **there.outputs, "__inputs": one.inputs}}
+        return {**head, "id": there.id, "inputs": one.inputs, **told}
     if not one.custom or one.is_provider or "metadata" not in one.inputs:
         return None
     key = key_of(one.inputs)

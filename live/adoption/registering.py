@@ -5,7 +5,7 @@ The declaring components run against Pulumi's mock monitor. So names and parents
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,27 +32,35 @@ class Registration:
         return self.type.startswith("pulumi:providers:")
 
 
-def registrations(plan: Plan, stack: str) -> list[Registration]:
-    """Everything that the governance layer of the plan registers, in order."""
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a cluster is in AWS."""
+
+    eks_name: str
+    hyperpod_arn: str
+
+
+def registrations(plan: Plan, stack: str, places: Mapping[str, Place] | None = None) -> list[Registration]:
+    """Everything that the governance layer of the plan registers, in order. `places` are those of built clusters."""
     from components.governance import governance_backend
 
     def program() -> None:
         for cluster in plan.clusters.values():
-            governance_backend(plan.backend)(cluster, _site(plan, cluster))
+            governance_backend(plan.backend)(cluster, _site(plan, cluster, (places or {}).get(cluster.name)))
 
     return _recorded(program, stack)
 
 
-def _site(plan: Plan, cluster: ClusterPlan) -> Any:
+def _site(plan: Plan, cluster: ClusterPlan, place: Place | None) -> Any:
     from components.connection import kubernetes_provider
     from components.site import CloudSite, Site
 
     kubernetes = kubernetes_provider(plan.environment, cluster, "")
-    if cluster.platform is None:
+    if cluster.platform is None or place is None:
         return Site(kubernetes)
     from components.platform.providers import cloud_providers
 
-    return Site(kubernetes, CloudSite(*cloud_providers(cluster.platform), "", ""))
+    return Site(kubernetes, CloudSite(*cloud_providers(cluster.platform), place.eks_name, place.hyperpod_arn))
 
 
 def _engines(urn: str) -> str:

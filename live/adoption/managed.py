@@ -1,0 +1,144 @@
+"""Adopting the task governance of a HyperPod cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from config.findings import ConfigError
+from governance.adoption.managed import ManagedCluster, declaration
+from governance.adoption.model import Note
+from governance.managed import SCHEDULER_CONFIG
+from governance.model import ClusterPlan
+from governance.platform.versions import ADDON
+from live.adoption.adopting import Adoption, Target, declared_files, finished, note_findings, planned, refuse
+from live.adoption.comparing import Comparison, Difference
+from live.adoption.importing import Known, import_file
+from live.adoption.registering import Place, Registration, registrations
+from live.connection import UnreachableError
+from live.drift import managed as drift
+from live.drift.compare import ABSENT
+from live.drift.state import EXTENSION_TYPE, QUOTA_TYPE
+from live.sagemaker import Client, read_governance
+
+_ADDON_TYPE: Final = "aws:eks/addon:Addon"
+
+
+class Clients(Protocol):
+    """AWS's clients that an adoption reads with."""
+
+    sagemaker: Client
+    eks: Any
+    ec2: Any
+
+
+class _Clients:
+    def __init__(self, region: str) -> None:
+        import boto3
+
+        from live.sagemaker import client
+
+        self.sagemaker: Client = client(region)
+        session = boto3.Session()
+        self.eks: Any = session.client("eks", region_name=region)
+        self.ec2: Any = session.client("ec2", region_name=region)
+
+
+def clients(region: str) -> Clients:
+    """Clients with the caller's own credentials. Raises UnreachableError where there are none."""
+    return _Clients(region)
+
+
+def read_managed(source: Clients, cluster: str) -> ManagedCluster:
+    """All that an adoption needs to know. Raises UnreachableError with AWS's own words where a call fails."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    found = read_governance(source.sagemaker, cluster)
+    try:
+        described = source.sagemaker.describe_cluster(ClusterName=found.cluster_arn)
+        eks = str(described["Orchestrator"]["Eks"]["ClusterArn"]).rpartition("/")[2]
+        return ManagedCluster(described, found.scheduler, found.quotas, _subnets(source.ec2, described), _addon(source.eks, eks))
+    except (BotoCoreError, ClientError) as failure:
+        raise UnreachableError(f"AWS, cluster {cluster}: {failure}") from failure
+
+
+def _subnets(ec2: Any, cluster: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    configs = [cluster.get("VpcConfig"), *(group.get("OverrideVpcConfig") for group in cluster.get("InstanceGroups") or ())]
+    ids = sorted({subnet for config in configs if config for subnet in config["Subnets"]})
+    return tuple(ec2.describe_subnets(SubnetIds=ids)["Subnets"]) if ids else ()
+
+
+def _addon(eks: Any, cluster: str) -> str | None:
+    from botocore.exceptions import ClientError
+
+    try:
+        return str(eks.describe_addon(clusterName=cluster, addonName=ADDON)["addon"]["addonVersion"])
+    except ClientError as failure:
+        if failure.response.get("Error", {}).get("Code") == "ResourceNotFoundException":
+            return None
+        raise
+
+
+def adopt_managed(found: ManagedCluster, name: str, target: Target, owners: Sequence[str]) -> Adoption:
+    """The adoption of what was read; nothing is written. Raises ConfigError."""
+    if not found.quotas and found.scheduler is None:
+        message = "there is no compute quota and no scheduler configuration"
+        raise ConfigError(note_findings([Note("import-empty", str(found.cluster["ClusterName"]), message)], target))
+    declared = declaration(found, name, target.environment, owners)
+    refuse(declared, declared_files(declared, target), target)
+    plan = planned(declared_files(declared, target), target)
+    cluster = plan.clusters[name]
+    place = Place(str(found.cluster["Orchestrator"]["Eks"]["ClusterArn"]).rpartition("/")[2], str(found.cluster["ClusterArn"]))
+    registered = registrations(plan, target.stack, {name: place})
+    differing = tuple(differences(cluster, found))
+    known = _known(registered, found, {one.subject for one in differing}, place)
+    made = tuple(f"{one.type.rpartition(':')[2]} {one.name}" for one in registered if _is_new(one, known))
+    comparison = Comparison(differing, made, {})
+    facts = {name: {"eks_name": place.eks_name, "hyperpod_arn": place.hyperpod_arn}}
+    return finished(declared, plan, target, comparison, import_file(registered, {}, known), facts)
+
+
+def differences(cluster: ClusterPlan, found: ManagedCluster) -> list[Difference]:
+    """What the first `up` would change of quotas and scheduler configuration."""
+    from live.sagemaker import Governance
+
+    wanted = drift.declared(cluster)
+    live = drift.there(Governance(str(found.cluster["ClusterArn"]), found.scheduler, found.quotas))
+    return [
+        Difference(f"{one.thing.kind} {one.thing.name}", change.path, _text(change.live), _text(change.declared))
+        for one in drift.compare(cluster.name, wanted, wanted, live)
+        for change in one.properties
+    ]
+
+
+def _text(value: Any) -> str:
+    return "nothing" if value is ABSENT else str(value)
+
+
+def _known(registered: Sequence[Registration], found: ManagedCluster, differing: set[str], place: Place) -> dict[str, Known]:
+    """Identifiers of what is there, by URN. Where nothing differs, the state is told too: 32-bit floats are no difference."""
+    quotas = {str(quota["Name"]): quota for quota in found.quotas}
+    result: dict[str, Known] = {}
+    for one in registered:
+        if one.type == QUOTA_TYPE and (quota := quotas.get(str(one.inputs.get("name")))) is not None:
+            same = f"{drift.QUOTA} {quota['Name']}" not in differing
+            outputs = {
+                "computeQuotaArn": quota["ComputeQuotaArn"],
+                "computeQuotaId": quota["ComputeQuotaId"],
+                "computeQuotaVersion": quota["ComputeQuotaVersion"],
+            }
+            result[one.urn] = Known(str(quota["ComputeQuotaArn"]), outputs if same else None)
+        elif one.type == EXTENSION_TYPE and one.inputs.get("type") == SCHEDULER_CONFIG and found.scheduler is not None:
+            result[one.urn] = Known(str(found.scheduler["ClusterSchedulerConfigArn"]), {"outputs": _properties(found.scheduler)})
+        elif one.type == _ADDON_TYPE and found.addon is not None:
+            result[one.urn] = Known(f"{place.eks_name}:{ADDON}", None)
+    return result
+
+
+def _properties(scheduler: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("ClusterSchedulerConfigArn", "ClusterSchedulerConfigId", "ClusterSchedulerConfigVersion", "Status")
+    return {name: scheduler[name] for name in names}
+
+
+def _is_new(one: Registration, known: Mapping[str, Known]) -> bool:
+    return one.custom and not one.is_provider and one.urn not in known
