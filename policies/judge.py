@@ -13,6 +13,9 @@ from policies.model import Properties, Rule, Stack, Undecided, Violation
 from policies.rules import RULES
 from policies.settings import Settings
 
+_SHAPE = (AttributeError, KeyError, TypeError, ValueError)
+"""What a check raises on properties of another shape. It refuses then: a hole may be in what it could not read."""
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -61,6 +64,8 @@ def judge(rules: Iterable[Rule], properties: Properties, urn: str = "") -> Itera
             found.extend(Outcome(rule, "violation", text, urn) for text in rule.check(properties))
         except UnknownValueError as unknown:
             found = found or [Outcome(rule, "undecided", _path(unknown), urn)]
+        except _SHAPE as error:
+            found.append(Outcome(rule, "violation", _unreadable(error), urn))
         yield from found
 
 
@@ -74,6 +79,8 @@ def judge_stack(stack: Stack, rules: Iterable[Rule] = RULES.values()) -> Iterato
             found.extend(_outcome(rule, one) for one in rule.whole(stack))
         except UnknownValueError as unknown:
             found = found or [Outcome(rule, "undecided", _path(unknown))]
+        except _SHAPE as error:
+            found.append(Outcome(rule, "violation", _unreadable(error)))
         yield from found
 
 
@@ -98,6 +105,10 @@ def _outcome(rule: Rule, one: Violation | Undecided) -> Outcome:
     if isinstance(one, Undecided):
         return Outcome(rule, "undecided", one.text)
     return Outcome(rule, "violation", one.text, one.resource.urn if one.resource else "")
+
+
+def _unreadable(error: Exception) -> str:
+    return f"it can't be judged, for its properties have another shape than they should ({type(error).__name__}: {error})"
 
 
 def _path(unknown: UnknownValueError) -> str:

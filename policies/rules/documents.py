@@ -11,12 +11,11 @@ Statement = Mapping[str, Any]
 
 
 def statements(document: Any) -> list[Statement]:
-    """The statements of a document, given as JSON or as a map. One that can't be read has none."""
+    """The statements of a document, given as JSON, as a map, or not at all. Raises ValueError for what is no JSON."""
+    if document is None:
+        return []
     if isinstance(document, str):
-        try:
-            document = json.loads(document)
-        except ValueError:
-            return []
+        document = json.loads(document)
     found = document.get("Statement", ())
     return [found] if isinstance(found, Mapping) else list(found)
 

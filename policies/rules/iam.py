@@ -135,7 +135,7 @@ def no_administrator(properties: Properties) -> Iterator[str]:
     remedy="Name the service or role, and for a service the condition `aws:SourceAccount` or `aws:SourceArn`.",
 )
 def trust(properties: Properties) -> Iterator[str]:
-    for statement in statements(properties["assumeRolePolicy"]):
+    for statement in statements(properties.get("assumeRolePolicy")):
         if statement.get("Effect") != "Allow":
             continue
         tests = conditions(statement)

@@ -67,7 +67,7 @@ def execution_role(stack: Stack) -> Iterator[Violation]:
 
 def _wide(stack: Stack, role: Resource) -> Iterator[Violation]:
     for attachment in stack.about(role, [ATTACHMENT], "role", "name"):
-        policy = str(attachment.properties["policyArn"]).rpartition("/")[2]
+        policy = str(attachment.properties.get("policyArn")).rpartition("/")[2]
         if policy in WIDE:
             yield Violation(attachment, f"nodes and all that runs on them have {policy}")
 

@@ -98,7 +98,7 @@ def _denies_plain(statement: Statement) -> bool:
     whole=_missing(POLICY, "requests without TLS are taken"),
 )
 def tls_only(properties: Properties) -> Iterator[str]:
-    if not any(_denies_plain(one) and "s3:*" in listed(one, "Action") for one in statements(properties["policy"])):
+    if not any(_denies_plain(one) and "s3:*" in listed(one, "Action") for one in statements(properties.get("policy"))):
         yield "requests without TLS are taken"
 
 
@@ -112,7 +112,7 @@ def tls_only(properties: Properties) -> Iterator[str]:
     whole=_missing(POLICY, "nothing keeps other accounts out"),
 )
 def own_account(properties: Properties) -> Iterator[str]:
-    document = properties["policy"]
+    document = properties.get("policy")
     if not any(one.get("Effect") == "Deny" and _about_account(one) for one in statements(document)):
         yield "nothing keeps other accounts out"
     for statement in allowed(document):

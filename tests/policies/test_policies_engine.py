@@ -1,4 +1,4 @@
-"""The pack in real runs of the engine: the example stacks pass, a hole that somebody opens is refused, exported state is judged."""
+"""The pack in real runs of the engine: examples pass, a hole that somebody opens is refused, exported state is judged."""
 
 from __future__ import annotations
 
