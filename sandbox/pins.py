@@ -97,8 +97,13 @@ ENGINE = GoModule(
     (Stamp("github.com/pulumi/pulumi/sdk/v3/go/common/version.Version", _PULUMI),),
 )
 HELM = GoModule("helm", "Helm", (Tool("helm", f"{_HELM}/cmd/helm", _HELM),), (Stamp(f"{_HELM}/internal/version.version", _HELM),))
+_ACTIONLINT = "github.com/rhysd/actionlint"
+ACTIONLINT = GoModule("actionlint", "actionlint", (Tool("actionlint", f"{_ACTIONLINT}/cmd/actionlint", _ACTIONLINT),))
 MODULES = (CONTROL_PLANE, KWOK, ENGINE, HELM)
-MODULE_OF = {tool.name: module for module in MODULES for tool in module.tools}
+"""What a sandbox is made of."""
+DEVELOPMENT = (ACTIONLINT,)
+"""What only the tests need: built when one asks for it."""
+MODULE_OF = {tool.name: module for module in (*MODULES, *DEVELOPMENT) for tool in module.tools}
 """Tool → the module that it is built from."""
 
 

@@ -14,7 +14,7 @@ from typing import Final
 from sandbox.errors import SandboxError
 from sandbox.gobuild import build, find_build, go_version, require_go
 from sandbox.paths import tools_root
-from sandbox.pins import CONTROL_PLANE, KWOK, MODULE_OF, MODULES, GoModule
+from sandbox.pins import CONTROL_PLANE, DEVELOPMENT, KWOK, MODULE_OF, MODULES, GoModule
 from sandbox.progress import Progress, SilentProgress
 
 __all__ = [
@@ -29,8 +29,8 @@ __all__ = [
     "pulumi_binary",
 ]
 
-TOOLS: Final = tuple(MODULE_OF)
-"""All tools by name."""
+TOOLS: Final = tuple(tool.name for module in MODULES for tool in module.tools)
+"""All tools of a sandbox by name."""
 CLUSTER_TOOLS: Final = tuple(tool.name for module in (CONTROL_PLANE, KWOK) for tool in module.tools)
 """The tools that a running sandbox consists of."""
 MINIMUM_PULUMI: Final = (3, 231)
@@ -45,7 +45,7 @@ def ensure(names: Iterable[str], progress: Progress) -> dict[str, Path]:
     unknown = [name for name in wanted if name not in MODULE_OF]
     if unknown:
         raise SandboxError(f"there is no tool `{unknown[0]}`", remedy=f"the tools are {', '.join(TOOLS)}")
-    needed = [module for module in MODULES if any(MODULE_OF[name] is module for name in wanted)]
+    needed = [module for module in (*MODULES, *DEVELOPMENT) if any(MODULE_OF[name] is module for name in wanted)]
     folders = _folders(needed, progress)
     return {name: folders[MODULE_OF[name].name] / "bin" / name for name in wanted}
 

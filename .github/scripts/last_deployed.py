@@ -1,0 +1,43 @@
+"""The commit that an environment runs, as GitHub's deployments record it: on standard output, else the fallback.
+
+last_deployed.py ENVIRONMENT FALLBACK       GITHUB_REPOSITORY and GH_TOKEN say where and as whom
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote
+
+from gh import api
+
+_COMMIT = re.compile(r"[0-9a-f]{40}\Z")
+
+
+def last_deployed(deployments: list[dict[str, Any]], statuses: Callable[[int], list[dict[str, Any]]]) -> str | None:
+    """The commit of the newest deployment that succeeded; None where there is none. Statuses come newest first.
+
+    One that a later one has superseded is `inactive`, so any success in its history counts.
+    """
+    for one in sorted(deployments, key=lambda deployment: deployment["created_at"], reverse=True):
+        if any(status["state"] == "success" for status in statuses(one["id"])):
+            return str(one["sha"])
+    return None
+
+
+def main(environment: str, fallback: str) -> None:
+    where = f"repos/{os.environ['GITHUB_REPOSITORY']}/deployments"
+    # A page is enough: thirty runs without a success are a standstill, whose last good commit is of no use.
+    deployments = api(f"{where}?environment={quote(environment, safe='')}&per_page=30")[:30]
+    commit = last_deployed(deployments, lambda number: list(api(f"{where}/{number}/statuses?per_page=100")))
+    found = commit or fallback
+    if not _COMMIT.match(found) or not int(found, 16):
+        sys.exit(f"{environment} was never deployed, and there is no commit before this one")
+    sys.stdout.write(f"{found}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2])
