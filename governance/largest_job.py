@@ -114,7 +114,8 @@ def _lacking(job: Job, cluster: ClusterPlan) -> str:
     room = total(times(allocatable(_node(job.kind, group.partitions)), group.count) for group in groups)
     for resource, amount in job.demand(cluster.covered).items():
         if amount > room.get(resource, 0):
-            there = f"`{cluster.name}` has {shown(resource, room.get(resource, 0))} for pods"
+            about = "" if is_device(resource) else "about "
+            there = f"`{cluster.name}` has {about}{shown(resource, room.get(resource, 0))} for pods"
             return f"{shown(resource, amount)} {resource} on {job.kind.name}, of which {there}"
     return ""
 
@@ -134,7 +135,10 @@ def _nodes_needed(job: Job) -> int:
 
 
 def _whole_nodes(job: Job, where: Where) -> Iterator[Finding]:
-    """Full nodes, of which the job wants a part that the kubelet keeps: no pod of that size ever starts."""
+    """Whole specifications, of which the kubelet keeps a part: no pod of that size ever starts.
+
+    How much it keeps is an estimate, so a little less than everything is not told.
+    """
     full, request = specification(job.kind), job.request
     named = {job.kind.resource or "": request.accelerators, CPU: request.cpu, MEMORY: request.memory}
     first = next((resource for resource, amount in named.items() if amount), None)
@@ -145,11 +149,10 @@ def _whole_nodes(job: Job, where: Where) -> Iterator[Finding]:
         return
     room = times(allocatable(full), nodes)
     for resource in (CPU, MEMORY):
-        amount = named[resource] or 0
-        if room[resource] < amount <= full[resource] * nodes:
+        if named[resource] and named[resource] == full[resource] * nodes:
             message = (
-                f"a job of {shown(resource, amount)} {resource} fills {nodes} {job.kind.name}, where pods can have "
-                f"{shown(resource, room[resource])}: a pod for each whole node never starts"
+                f"a job of {shown(resource, full[resource] * nodes)} {resource} fills {nodes} {job.kind.name}, where pods can "
+                f"have about {shown(resource, room[resource])}: a pod for each whole node never starts"
             )
             remedy = f"write instances: {nodes}, which asks for what pods can have; or lower it"
             yield Finding("largest-job-full-node", Severity.WARNING, where, message, remedy)

@@ -107,7 +107,7 @@ def two_parts(draw: st.DrawFn) -> tuple[dict[str, Any], dict[str, Any], dict[str
     other: dict[str, Any] = {}
     for name in draw(st.lists(st.sampled_from(TYPES), min_size=1, max_size=3, unique=True)):
         one[name] = draw(amounts([instance_types()[name]]))
-        both = {key: st.integers(1, 50) for key in one[name] if key != "partitions"}
+        both: dict[str, st.SearchStrategy[Any]] = {key: st.integers(1, 50) for key in one[name] if key != "partitions"}
         if both.get("accelerators") is not None and not one[name]["accelerators"]:
             one[name]["accelerators"] = 1  # naming none is another way of filling than naming some
         if "partitions" in one[name]:
