@@ -22,7 +22,7 @@ from pulumi_policy import (
     StackValidationPolicy,
 )
 
-from policies.judge import Report, Table, judge, judge_stack, reports
+from policies.judge import Report, Table, grouped, judge, judge_stack, reports
 from policies.model import LEVELS, PAGE, Properties, Resource, Stack
 from policies.rules import RULES
 from policies.settings import Settings, over
@@ -69,7 +69,7 @@ class Dispatch:
         def validate(args: StackValidationArgs, report: ReportViolation) -> None:
             stack = Stack([self._resource(one) for one in args.resources], self.settings.parameters)
             root = next((one.urn for one in args.resources if one.resource_type == "pulumi:pulumi:Stack"), "")
-            _tell(reports(judge_stack(stack), self.settings, root), level, report)
+            _tell(grouped(reports(judge_stack(stack), self.settings, root)), level, report)
 
         return StackValidationPolicy(name, description, validate, level, url=PAGE)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Literal
 
@@ -15,6 +15,9 @@ from policies.settings import Settings
 
 _SHAPE = (AttributeError, KeyError, TypeError, ValueError)
 """What a check raises on properties of another shape. It refuses then: a hole may be in what it could not read."""
+
+_ALIKE = 3
+"""How many resources are named beside the first where a rule says the same of all: a hundred teams are no hundred lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,20 @@ def reports(outcomes: Iterable[Outcome], settings: Settings, root: str = "") -> 
         text = f"[{rule.id}] {outcome.text}{note}. {rule.remedy} {rule.url}"
         if verdict.level != "disabled":
             yield Report(verdict.level, text, outcome.urn, rule.id, "violation")
+
+
+def grouped(found: Iterable[Report]) -> Iterator[Report]:
+    """Reports of a stack; what a rule says alike of many resources is said once, at the first of them."""
+    alike: dict[tuple[str, str], list[Report]] = {}
+    for one in found:
+        alike.setdefault((one.level, one.text), []).append(one)
+    for group in alike.values():
+        first, rest = group[0], [one.urn.rpartition("::")[2] for one in group[1:]]
+        if len(rest) < _ALIKE:
+            yield from group
+        else:
+            names = f"{', '.join(rest[:_ALIKE])} and {len(rest) - _ALIKE} more" if len(rest) > _ALIKE else ", ".join(rest)
+            yield replace(first, text=f"{first.text} The same of {names}.")
 
 
 def _outcome(rule: Rule, one: Violation | Undecided) -> Outcome:

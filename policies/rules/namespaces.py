@@ -25,19 +25,19 @@ def not_default(properties: Properties) -> Iterator[str]:
         yield "it lives in the namespace `default`, which has no owner"
 
 
-@NAMESPACES.rule(
+@NAMESPACES.stack_rule(
     "namespace-pod-security",
     "Namespaces refuse privileged pods",
-    types=[NAMESPACE],
     severity="high",
     level="advisory",  # what teams' images need is theirs to find out first: `warn` before `enforce`
     anchors=["CIS 4.2.1", "CIS 4.2.2", "CIS 4.2.3", "CIS 4.2.4", "CIS 4.2.5"],
     remedy=f"Set the label `{POD_SECURITY}` to `baseline` or `restricted`.",
 )
-def pod_security(properties: Properties) -> Iterator[str]:
-    level = part(part(properties, "metadata"), "labels").get(POD_SECURITY)
-    if level not in {"baseline", "restricted"}:
-        yield "a pod in it may take over its node" if level is None else f"Pod Security is `{level}`"
+def pod_security(stack: Stack) -> Iterator[Violation]:
+    for namespace in stack.of(NAMESPACE):
+        level = part(part(namespace.properties, "metadata"), "labels").get(POD_SECURITY)
+        if level not in {"baseline", "restricted"}:
+            yield Violation(namespace, "a pod in it may take over its node" if level is None else f"Pod Security is `{level}`")
 
 
 @NAMESPACES.stack_rule(

@@ -476,16 +476,6 @@ CASES: dict[str, list[Case]] = {
         Case(POD, ({"metadata": {"namespace": "nlp"}}, {}), (({"metadata": {"namespace": "default"}}, "default"),)),
         Case("kubernetes:helm.sh/v3:Release", ({"namespace": "kueue-system"},), (({"namespace": "default"}, "default"),)),
     ],
-    "namespace-pod-security": [
-        Case(
-            NAMESPACE,
-            ({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline"}}},),
-            (
-                ({"metadata": {"name": "nlp"}}, "take over"),
-                ({"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}, "privileged"),
-            ),
-        )
-    ],
     "pod-not-privileged": [
         Case(
             POD,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from policy_cases import EKS, HYPERPOD, KUEUE, MANAGED, NAMESPACE, QUOTA, ROLE, StackCase, group, queue
 
 VPC = ("aws:ec2/vpc:Vpc", {"id": "vpc-1"})
+POD_SECURITY = "pod-security.kubernetes.io/enforce"
 BUCKET = ("aws:s3/bucket:Bucket", {"bucket": "sagemaker-x"})
 REPOSITORY = ("aws:ecr/repository:Repository", {"name": "train"})
 
@@ -91,6 +92,15 @@ STACKS: dict[str, list[StackCase]] = {
             (
                 ({"main/vpc": {"tags": {"cost-center": "x"}}}, "hyperpod-platform/environment"),
                 ({"main/hyperpod": {"tags": []}}, "cost-center"),
+            ),
+        )
+    ],
+    "namespace-pod-security": [
+        StackCase(
+            {"main/nlp/namespace": (NAMESPACE, {"metadata": {"name": "nlp", "labels": {POD_SECURITY: "baseline"}}})},
+            (
+                ({"main/nlp/namespace": {"metadata": {"name": "nlp"}}}, "take over its node"),
+                ({"main/nlp/namespace": {"metadata": {"labels": {POD_SECURITY: "privileged"}}}}, "`privileged`"),
             ),
         )
     ],

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from policy_cases import EKS, HYPERPOD, KUEUE, QUOTA, ROLE_POLICY, allow, document, group, urn, vpc
+from policy_cases import EKS, HYPERPOD, KUEUE, NAMESPACE, QUOTA, ROLE_POLICY, allow, document, group, urn, vpc
 from pulumi_policy import PolicyConfigSchema, ResourceValidationArgs
 from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 from test_policy_rules import about, options, said_of, said_of_stack
@@ -230,6 +230,14 @@ def test_the_first_policy_learns_for_all_from_any_resource() -> None:
     config = {"levels": {"kms-rotation": "disabled"}}
     first.validate(ResourceValidationArgs("pulumi:pulumi:Stack", {}, "", "s", options(), None, config), lambda *_: None)  # type: ignore[attr-defined]
     assert dispatch.settings.level(RULES["kms-rotation"]) == "disabled"
+
+
+def test_a_hundred_teams_are_no_hundred_lines() -> None:
+    stack = [Resource(NAMESPACE, urn(NAMESPACE, f"main/t{n:02}/namespace"), f"main/t{n:02}/namespace", {}) for n in range(100)]
+    ((_, message, where),) = about(said_of_stack(stack), "namespace-limits")
+    assert where == stack[0].urn
+    assert message.endswith("The same of main/t01/namespace, main/t02/namespace, main/t03/namespace and 96 more.")
+    assert len(about(said_of_stack(stack[:3]), "namespace-limits")) == 3
 
 
 # State, by itself
