@@ -42,7 +42,8 @@ def set_aside(platform: Platform, findings: Iterable[Finding]) -> list[Finding]:
         holder: {id_: waiver for id_, waiver in held.items() if (holder, id_) not in problems} for holder, held in waivers.items()
     }
     result = [_marked(finding, current, used) for finding in found]
-    return [*result, *problems.values(), *_unused(platform, current, used, result)]
+    # Each once: findings may come from a plan, which has its waivers applied.
+    return list(dict.fromkeys([*result, *problems.values(), *_unused(platform, current, used, result)]))
 
 
 def _marked(finding: Finding, current: Waivers, used: set[tuple[str, str]]) -> Finding:

@@ -13,6 +13,7 @@ from strategies import write
 from config.findings import ConfigError, Finding, Severity, has_errors
 from config.load import Project
 from governance.plan import plan, review
+from governance.waivers import set_aside
 
 TODAY = date(2026, 11, 21)
 OVER = "quota: {ml.p5.48xlarge: {instances: 9}}\nweight: 1\n"
@@ -121,7 +122,9 @@ def test_the_plan_has_the_same_findings_as_the_review() -> None:
         write(Path(folder), {"dev": ENVIRONMENT + waivers("overcommit", "weight-zero")}, {"alpha": team(OVER)})
         project = Project(Path(folder), TODAY)
         findings = review(project, "dev")
-        assert list(plan(project.load("dev")).findings) == findings
+        platform = project.load("dev")
+        assert list(plan(platform).findings) == findings
+        assert set_aside(platform, findings) == findings
     assert told(findings) == [("overcommit", "waived", DEV), ("waiver-unused", "advice", DEV)]
 
 

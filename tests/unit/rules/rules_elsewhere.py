@@ -16,6 +16,7 @@ _ONBOARD = "tests/unit/cli/test_onboard.py"
 _PERMISSIONS = "tests/unit/cli/test_permissions.py"
 _PROGRAM = "tests/components/test_component_program.py"
 _AWS = "tests/engine/test_aws_stacks.py"
+_ADOPTION = "tests/unit/adoption/test_adoption_findings.py"
 _CASES = "tests/unit/simulation/test_cases.py"
 _MISTAKES = f"{_CASES}::test_a_mistake_is_told_with_its_line"
 _ORDER = f"{_CASES}::test_a_workload_must_be_submitted_before_it_is_used"
@@ -53,6 +54,13 @@ SHOWN_ELSEWHERE = {
     # feasibility
     "instance-type-numbers": "tests/unit/governance/test_governance_amounts.py::test_a_type_whose_numbers_are_not_known",
     "weights-all-zero": "tests/unit/governance/test_feasibility.py::test_fair_share_without_a_weight",
+    # adoption
+    "import-differs": f"{_ADOPTION}::test_what_the_first_up_would_change_is_a_warning_at_its_file",
+    "import-left": f"{_ADOPTION}::test_what_no_declaration_says_is_left_and_told",
+    "import-type-unknown": f"{_ADOPTION}::test_a_flavor_whose_type_nobody_tells_is_an_error_until_somebody_does",
+    "import-type-twice": f"{_ADOPTION}::test_two_flavors_of_one_type_are_an_error",
+    "import-conflict": f"{_ADOPTION}::test_files_that_are_there_are_not_written_over",
+    "import-empty": f"{_ADOPTION}::test_a_cluster_without_queues_has_nothing_to_import",
     # workloads
     "cases-none": f"{_CASES}::test_files_of_another_ending_and_no_files_at_all_are_told",
     "case-twice": f"{_CASES}::test_case_names_are_unique_over_all_files",
