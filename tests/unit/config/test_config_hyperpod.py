@@ -28,6 +28,7 @@ BASE: dict[str, Any] = {
             "account": "111122223333",
             "region": "us-west-2",
             "network": {"availability_zones": ["us-west-2a", "us-west-2b", "us-west-2c"]},
+            "eks": {"admins": ["arn:aws:iam::111122223333:role/admin"]},
             "instance_groups": {"g": {"instance_type": "ml.p5.48xlarge", "count": 2, "availability_zone": "us-west-2a"}},
         }
     },
@@ -217,7 +218,7 @@ CASES = [pytest.param(*case, id=f"{n}-{case[0]}") for n, case in enumerate(FIELD
 def test_what_a_field_takes(field: str, good: Any, bad: Any, id_: str, remedy: str) -> None:
     del bad, id_, remedy
     text = declared(field, good)
-    elsewhere = ("lifecycle-missing", "zone-unknown", "network-", "restricted-file-system-keep")
+    elsewhere = ("lifecycle-missing", "zone-unknown", "network-", "restricted-file-system-keep", "account-other", "system-nodes-none")
     assert [f for f in findings({}, text) if f.severity is Severity.ERROR and not f.id.startswith(elsewhere)] == []
     found: Any = platform({}, text).environment.clusters["main"]
     for part in field.split("."):
