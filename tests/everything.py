@@ -258,6 +258,7 @@ clusters:
     account: "111122223333"
     region: us-west-2
     network: {availability_zones: [us-west-2a, us-west-2b, us-west-2c]}
+    eks: {admins: ["arn:aws:iam::111122223333:role/admin"]}
     hyperpod:
       node_recovery: none
       chart:
