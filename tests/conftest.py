@@ -54,7 +54,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     figures: Counter[str] = Counter()
     said: list[str] = []
     for report in terminalreporter.getreports(""):
-        for name, lines in getattr(report, "user_properties", ()) if report.when == "call" else ():
+        for name, lines in getattr(report, "user_properties", ()) if report.when == "teardown" else ():
             said.extend(lines if name == "coverage" else ())
             figures.update(dict(lines) if name == "verdicts" else {})
     if said or figures:

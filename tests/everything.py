@@ -190,7 +190,7 @@ clusters:
       lifecycle: {{source_uri: "s3://sagemaker-scripts/on-create", script: on_create.sh, when: on_create}}
       chart: {{oci: oci://example.com/charts/hyperpod, version: 1.2.3, values: {{some.value: "1"}}}}
     instance_groups:{_GROUPS}
-    task_governance: {{version: v1.6.0-eksbuild.1}}
+    task_governance: {{version: v1.6.0-eksbuild.1, scheduler_name: the-policy, scheduler_description: As it was}}
 governance:
   backend: managed
   priority_classes: {{high: {{weight: 90, description: First}}, low: {{weight: 5}}}}
@@ -207,6 +207,7 @@ weight: 10
 sharing: {strategy: lend_and_borrow, borrow: {ml.p5.48xlarge: {instances: 1}}}
 access: {groups: [people], iam_roles: ["arn:aws:iam::111122223333:role/alpha"]}
 default_priority: high
+compute_quota: {name: the-quota, description: As it was}
 """,
     "beta": "quota: {ml.p5.48xlarge: {accelerators: 8}}\nsharing: {borrow_limit: 50}\npreemption: never\nweight: 2\n",
     "gamma": "quota: {ml.m5.4xlarge: {instances: 1}}\nsharing: dont_lend\nstate: held\n",
@@ -287,6 +288,34 @@ clusters:
         file_system: {size_gib: 1200, throughput: 125}
         volumes: [{root: true}]
 """
+_ADOPTED = """
+description: What stood there before keeps its names
+clusters:
+  main:
+    kind: existing
+    instance_groups:
+      h100: {instance_type: ml.p5.48xlarge, count: 4}
+      cpu: {instance_type: ml.m5.4xlarge, count: 9}
+governance:
+  priority_classes: {high: {weight: 90}}
+  departments: {old: {weight: 1, alone: true}}
+  resources: [cpu, memory, nvidia.com/gpu]
+  names:
+    root_cohort: everybody
+    priority_classes: {high: urgent}
+    topologies: {racks: [example.com/rack, kubernetes.io/hostname]}
+    flavors: {ml.p5.48xlarge: {name: h100, node_labels: {example.com/gpu: h100}, topology: racks}}
+"""
+_ADOPTED_TEAMS = {
+    "alpha": """
+quota: {ml.p5.48xlarge: {accelerators: 8}}
+sharing: {strategy: lend_and_borrow, borrow_unlimited: true}
+department: old
+weight: 1
+names: {cluster_queue: alpha, unmarked: true, keep: [queueing_strategy, fair_sharing]}
+""",
+    "beta": "quota: {ml.p5.48xlarge: {accelerators: 8}}\nweight: 1\ndepartment: old\n",
+}
 
 
 def _data(text: str, **more: Any) -> dict[str, Any]:
@@ -302,6 +331,7 @@ def _project(environment: str, teams: dict[str, str]) -> ProjectData:
 EVERYTHING = {
     "kueue": _project(_KUEUE, _KUEUE_TEAMS),
     "managed": _project(_MANAGED, _MANAGED_TEAMS),
+    "adopted": _project(_ADOPTED, _ADOPTED_TEAMS),
     "hyperpod": _project(_OTHER, {}),
     "small": _project(_SMALL, {}),
 }

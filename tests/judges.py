@@ -18,7 +18,7 @@ from strategies import ENVIRONMENT, ProjectData, write
 
 from components.render import render
 from config.findings import Finding, Severity
-from config.load import Platform
+from config.load import Platform, Project
 from governance.managed import compute_quota, scheduler_config
 from governance.model import ClusterPlan, Plan
 from governance.plan import plan
@@ -58,12 +58,16 @@ def examined(project: ProjectData) -> tuple[Plan | None, list[Finding]]:
         (root / "chart").mkdir()
         (root / "lifecycle").mkdir()
         (root / "lifecycle" / "on_create.sh").touch()
-        files = write(root, {ENVIRONMENT: project.environment}, project.teams)
-        platform, findings = files.declared(ENVIRONMENT)
-        if platform is None:
-            return None, findings
-        resolved = plan(platform)
-        return resolved, list(resolved.findings)
+        return planned(write(root, {ENVIRONMENT: project.environment}, project.teams))
+
+
+def planned(project: Project) -> tuple[Plan | None, list[Finding]]:
+    """The same for files."""
+    platform, findings = project.declared(ENVIRONMENT)
+    if platform is None:
+        return None, findings
+    resolved = plan(platform)
+    return resolved, list(resolved.findings)
 
 
 def errors(findings: Iterable[Finding]) -> list[Finding]:
@@ -134,7 +138,10 @@ class Tally:
 
     def judge(self, servers: Servers, project: ProjectData, case: str) -> None:
         """What the checks accept must be accepted by every server."""
-        resolved, findings = examined(project)
+        self.judge_plan(servers, *examined(project), case)
+
+    def judge_plan(self, servers: Servers, resolved: Plan | None, findings: list[Finding], case: str) -> None:
+        """The same for what has been planned."""
         found = errors(findings)
         self.rules.update({finding.id for finding in found})
         if found or resolved is None:

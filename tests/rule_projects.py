@@ -75,7 +75,12 @@ ENVIRONMENTS: Mapping[Base, str] = {
 
 
 def found(root: Path, base: Base, *examples: Example) -> list[Finding]:
-    """All findings on the base project with the examples laid over it, one after the other, as written to `root`."""
+    """All findings on the base project with the examples laid over it."""
+    return review(written(root, base, *examples), ENVIRONMENT)
+
+
+def written(root: Path, base: Base, *examples: Example) -> Project:
+    """The base project with the examples laid over it, one after the other, as files in `root`."""
     environment, teams = yaml.safe_load(ENVIRONMENTS[base]), yaml.safe_load(_TEAMS)
     texts = {"environments": {ENVIRONMENT: ""}, "teams": dict.fromkeys(teams, "")}
     data = {"environments": {ENVIRONMENT: environment}, "teams": teams}
@@ -87,7 +92,7 @@ def found(root: Path, base: Base, *examples: Example) -> list[Finding]:
         (root / folder).mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             (root / folder / f"{name}.yaml").write_text(_block(content) + texts[folder][name], encoding="utf-8")
-    return review(Project(root, TODAY), ENVIRONMENT)
+    return Project(root, TODAY)
 
 
 def _laid_over(data: dict[str, Any], fragment: str) -> tuple[dict[str, Any], str]:

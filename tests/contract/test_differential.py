@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import os
 import random
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from everything import EVERYTHING
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
-from judges import Servers, Tally, errors, examined
+from judges import Servers, Tally, errors, examined, planned
 from managed_support import managed_teams
 from mutations import Mutation, fields, mutations, reached
+from rule_projects import written
 from strategies import ProjectData, hyperpod_environments, loaded, projects
 
 from config.environment import Environment
+from config.rules import page_of, rules
 from config.team import Team
 from live.connection import Connection, connect
 
@@ -75,6 +79,18 @@ def test_what_uses_every_field_is_accepted(name: str, servers: Servers, tally: T
     _, findings = examined(EVERYTHING[name])
     assert not errors(findings)
     tally.judge(servers, EVERYTHING[name], name)
+
+
+def test_every_rule_is_reached(servers: Servers, tally: Tally, tmp_path: Path, record_property: Any) -> None:
+    """By its example, which is judged like every other declaration."""
+    with_example = {id_: rule.example for id_, rule in rules().items() if rule.example is not None}
+    reached: Counter[str] = Counter()
+    for id_, example in with_example.items():
+        resolved, findings = planned(written(tmp_path / id_, example.base, example))
+        assert id_ in {finding.id for finding in findings}
+        tally.judge_plan(servers, resolved, findings, f"the example of {id_}")
+        reached[page_of(id_).partition("#")[0].rpartition("/")[2].removesuffix(".md")] += 1
+    record_property("coverage", [f"{number:6} rules on {name} reached" for name, number in sorted(reached.items())])
 
 
 def changes_of(project: ProjectData, most: int | None) -> list[Mutation]:
