@@ -7,7 +7,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_PROJECT_ENVIRONMENT := .venv
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up demo down test test-fast test-engine test-full lint format bench clean
+.PHONY: help setup up demo down test test-fast test-full lint format docs bench clean
 
 help: ## List the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,19 +49,25 @@ PARALLEL := -n 2 --dist loadfile
 
 test: lint ## All tests, on a real engine and API server too
 	@$(RUN)/hpctl local tools
-	@$(RUN)/pytest $(PARALLEL) -m "not full" tests/unit tests/components tests/contract tests/engine
+	@$(RUN)/pytest $(PARALLEL) -m "not full" tests/unit tests/components tests/policies tests/contract tests/engine
 
 test-fast: lint ## Tests that need no engine
-	@$(RUN)/pytest -m "not full and not engine" tests/unit tests/components tests/contract
+	@$(RUN)/pytest -m "not full and not engine" tests/unit tests/components tests/policies tests/contract
 
 test-full: lint ## All tests, in their long form
 	@$(RUN)/hpctl local tools
 	@$(RUN)/pytest tests
 
+docs: setup ## Make the pages of the rules and the editors' schemas anew
+	@$(RUN)/python -m reports.rulepages
+	@$(RUN)/hpctl schema --to schemas
+
 bench: setup ## The figures of the README
 	@$(RUN)/hpctl local tools
 	@$(RUN)/python benchmarks/check.py
+	@$(RUN)/python benchmarks/diff.py
 	@$(RUN)/python benchmarks/up.py
+	@$(RUN)/python benchmarks/policies.py
 
 clean: ## Remove what make installed here (the tools' cache stays)
 	rm -rf .venv .uv .mypy_cache .pytest_cache .ruff_cache .hypothesis
