@@ -218,7 +218,7 @@ CASES = [pytest.param(*case, id=f"{n}-{case[0]}") for n, case in enumerate(FIELD
 def test_what_a_field_takes(field: str, good: Any, bad: Any, id_: str, remedy: str) -> None:
     del bad, id_, remedy
     text = declared(field, good)
-    elsewhere = ("lifecycle-missing", "zone-unknown", "network-", "restricted-file-system-keep", "account-other", "system-nodes-none")
+    elsewhere = ("lifecycle-missing", "zone-unknown", "network-", "restricted-file-system-keep", "account-other", "system-nodes")
     assert [f for f in findings({}, text) if f.severity is Severity.ERROR and not f.id.startswith(elsewhere)] == []
     found: Any = platform({}, text).environment.clusters["main"]
     for part in field.split("."):
