@@ -225,7 +225,10 @@ def teams(draw: st.DrawFn, environment: Mapping[str, Any]) -> dict[str, Any]:
         team["default_priority"] = draw(st.sampled_from(sorted(governance["priority_classes"])))
     if governance["departments"] and draw(st.booleans()):
         team["department"] = draw(st.sampled_from(sorted(governance["departments"])))
+    team |= draw(for_a_while())
     own = [key for key in team["quota"] if key in instance_types()]
+    if own and draw(st.booleans()):
+        team["largest_job"] = {key: team["quota"][key] for key in own}  # what is guaranteed can be had
     if own and draw(st.booleans()):
         team["flavors"] = draw(st.permutations(own))
     team |= draw(
@@ -241,6 +244,18 @@ def teams(draw: st.DrawFn, environment: Mapping[str, Any]) -> dict[str, Any]:
         )
     )
     return team
+
+
+def for_a_while() -> st.SearchStrategy[dict[str, Any]]:
+    """Quota on top, that counts or has ended; often none."""
+
+    def entry(name: str) -> st.SearchStrategy[dict[str, Any]]:
+        quota = st.fixed_dictionaries({name: amounts([instance_types()[name]], most=8)})
+        days = st.sampled_from(["2020-02-29", "2026-11-25", "2999-12-31"])
+        return st.fixed_dictionaries({"quota": quota, "until": days, "reason": st.just("until the paper is out")})
+
+    entries = st.dictionaries(dns_labels(), st.sampled_from(TYPES).flatmap(entry), min_size=1, max_size=2)
+    return st.one_of(st.just({}), st.just({}), entries.map(lambda found: {"extra_quota": found}))
 
 
 @st.composite
