@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from config.catalogue import instance_types
@@ -29,6 +29,8 @@ class ManagedCluster:
     """DescribeSubnets of the cluster's and its groups' subnets."""
     addon: str | None
     """Version of the task governance add-on."""
+    tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Tags of quotas and scheduler configuration, by ARN."""
 
 
 def declaration(found: ManagedCluster, name: str, environment: str, owners: Sequence[str]) -> Declaration:

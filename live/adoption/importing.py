@@ -26,6 +26,8 @@ class Known:
     """What its provider imports it by."""
     outputs: Mapping[str, Any] | None
     """What its state has beside the inputs; None: the provider reads all of it."""
+    inputs: Mapping[str, Any]
+    """What is there of the declared inputs."""
 
 
 def import_file(registered: Iterable[Registration], live: Mapping[Key, Object], known: Mapping[str, Known]) -> dict[str, Any]:
@@ -50,8 +52,9 @@ def import_file(registered: Iterable[Registration], live: Mapping[Key, Object], 
 def _entry(one: Registration, live: Mapping[Key, Object], known: Mapping[str, Known]) -> dict[str, Any] | None:
     head = {"type": one.type, "name": _name(one), "logicalName": one.name}
     if (there := known.get(one.urn)) is not None:
-        told = {} if there.outputs is None else {"outputs": {**one.inputs, **there.outputs, "__inputs": one.inputs}}
-        return {**head, "id": there.id, "inputs": one.inputs, **told}
+        inputs = dict(there.inputs)
+        told = {} if there.outputs is None else {"outputs": {**inputs, **there.outputs, "__inputs": inputs}}
+        return {**head, "id": there.id, "inputs": inputs, **told}
     if not one.custom or one.is_provider or "metadata" not in one.inputs:
         return None
     key = key_of(one.inputs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from config.findings import ConfigError
@@ -57,9 +57,20 @@ def read_managed(source: Clients, cluster: str) -> ManagedCluster:
     try:
         described = source.sagemaker.describe_cluster(ClusterName=found.cluster_arn)
         eks = str(described["Orchestrator"]["Eks"]["ClusterArn"]).rpartition("/")[2]
-        return ManagedCluster(described, found.scheduler, found.quotas, _subnets(source.ec2, described), _addon(source.eks, eks))
+        subnets, addon = _subnets(source.ec2, described), _addon(source.eks, eks)
+        tags = {arn: _tags(source.sagemaker, arn) for arn in _arns(found.scheduler, found.quotas)}
+        return ManagedCluster(described, found.scheduler, found.quotas, subnets, addon, tags)
     except (BotoCoreError, ClientError) as failure:
         raise UnreachableError(f"AWS, cluster {cluster}: {failure}") from failure
+
+
+def _arns(scheduler: Mapping[str, Any] | None, quotas: Sequence[Mapping[str, Any]]) -> list[str]:
+    found = [str(quota["ComputeQuotaArn"]) for quota in quotas]
+    return found if scheduler is None else [str(scheduler["ClusterSchedulerConfigArn"]), *found]
+
+
+def _tags(sagemaker: Any, arn: str) -> dict[str, str]:
+    return {tag["Key"]: tag["Value"] for tag in sagemaker.list_tags(ResourceArn=arn)["Tags"]}
 
 
 def _subnets(ec2: Any, cluster: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
@@ -104,11 +115,32 @@ def differences(cluster: ClusterPlan, found: ManagedCluster) -> list[Difference]
 
     wanted = drift.declared(cluster)
     live = drift.there(Governance(str(found.cluster["ClusterArn"]), found.scheduler, found.quotas))
-    return [
+    changed = [
         Difference(f"{one.thing.kind} {one.thing.name}", change.path, _text(change.live), _text(change.declared))
         for one in drift.compare(cluster.name, wanted, wanted, live)
         for change in one.properties
     ]
+    return [*changed, *_tag_differences(cluster, found)]
+
+
+def _tag_differences(cluster: ClusterPlan, found: ManagedCluster) -> Iterator[Difference]:
+    """Tags that the platform sets on everything, and that aren't there."""
+    wanted = dict(cluster.platform.tags) if cluster.platform else {}
+    for arn in _arns(found.scheduler, found.quotas):
+        tags = found.tags.get(arn, {})
+        if any(tags.get(key) != value for key, value in wanted.items()):
+            yield Difference(_subject(arn, found), "Tags", _pairs(tags), _pairs(wanted))
+
+
+def _subject(arn: str, found: ManagedCluster) -> str:
+    for quota in found.quotas:
+        if quota["ComputeQuotaArn"] == arn:
+            return f"{drift.QUOTA} {quota['Name']}"
+    return f"{drift.SCHEDULER} {(found.scheduler or {}).get('Name')}"
+
+
+def _pairs(tags: Mapping[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in sorted(tags.items())) or "nothing"
 
 
 def _text(value: Any) -> str:
@@ -127,11 +159,16 @@ def _known(registered: Sequence[Registration], found: ManagedCluster, differing:
                 "computeQuotaId": quota["ComputeQuotaId"],
                 "computeQuotaVersion": quota["ComputeQuotaVersion"],
             }
-            result[one.urn] = Known(str(quota["ComputeQuotaArn"]), outputs if same else None)
+            arn = str(quota["ComputeQuotaArn"])
+            tags = [{"key": key, "value": value} for key, value in found.tags.get(arn, {}).items()]
+            result[one.urn] = Known(arn, outputs if same else None, {**one.inputs, "tags": tags})
         elif one.type == EXTENSION_TYPE and one.inputs.get("type") == SCHEDULER_CONFIG and found.scheduler is not None:
-            result[one.urn] = Known(str(found.scheduler["ClusterSchedulerConfigArn"]), {"outputs": _properties(found.scheduler)})
+            arn = str(found.scheduler["ClusterSchedulerConfigArn"])
+            tags = [{"Key": key, "Value": value} for key, value in found.tags.get(arn, {}).items()]
+            inputs = {**one.inputs, "properties": {**one.inputs["properties"], "Tags": tags}}
+            result[one.urn] = Known(arn, {"outputs": _properties(found.scheduler)}, inputs)
         elif one.type == _ADDON_TYPE and found.addon is not None:
-            result[one.urn] = Known(f"{place.eks_name}:{ADDON}", None)
+            result[one.urn] = Known(f"{place.eks_name}:{ADDON}", None, {**one.inputs, "tags": {}})
     return result
 
 

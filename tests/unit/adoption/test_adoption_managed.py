@@ -38,6 +38,8 @@ ROLE = "arn:aws:iam::123456789012:role/nodes"
 SUBNETS = {"us-west-2a": "subnet-0123456789abcdef0", "us-west-2b": "subnet-0123456789abcdef1"}
 GROUPS = {"h100": ("ml.p5.48xlarge", 4), "general": ("ml.m5.4xlarge", 2)}
 OWNERS = ["ops@example.com"]
+TAGS = {"hyperpod-platform/environment": "prod", "hyperpod-platform/cluster": "main", "hyperpod-platform/managed-by": "pulumi"}
+"""What the platform sets on everything."""
 
 
 def float32(value: float) -> float:
@@ -147,9 +149,9 @@ POLICY = {
 
 
 def by_console(**changes: Any) -> ManagedCluster:
-    return ManagedCluster(
-        described_cluster(), scheduler(POLICY), (quota(BY_CONSOLE | changes),), tuple(subnets()), "v1.6.0-eksbuild.1"
-    )
+    policy, one = scheduler(POLICY), quota(BY_CONSOLE | changes)
+    tags = {arn: dict(TAGS) for arn in (policy["ClusterSchedulerConfigArn"], one["ComputeQuotaArn"])}
+    return ManagedCluster(described_cluster(), policy, (one,), tuple(subnets()), "v1.6.0-eksbuild.1", tags)
 
 
 def adopt(found: ManagedCluster, root: Path) -> Adoption:
@@ -177,6 +179,19 @@ def test_what_the_console_made_is_declared_as_it_is(tmp_path: Path) -> None:
     assert declared.kind == "hyperpod"
     assert declared.eks.existing == "ml-eks"
     assert declared.network.subnets == SUBNETS
+
+
+def test_tags_that_are_not_there_are_a_difference_and_no_part_of_the_imported_state(tmp_path: Path) -> None:
+    found = by_console()
+    bare = ManagedCluster(found.cluster, found.scheduler, found.quotas, found.subnets, found.addon, {QUOTA_ARN: {"team": "ml"}})
+    adoption = adopt(bare, tmp_path)
+    assert [(one.subject, one.field, one.live) for one in adoption.differences] == [
+        ("ClusterSchedulerConfig by-console", "Tags", "nothing"),
+        ("ComputeQuota Vision-Quota", "Tags", "team=ml"),
+    ]
+    listed = json.loads(adoption.files["imports/prod-governance.json"])["resources"]
+    (entry,) = [one for one in listed if one.get("id") == QUOTA_ARN]
+    assert entry["inputs"]["tags"] == [{"key": "team", "value": "ml"}]
 
 
 def test_the_import_file_names_the_quotas_by_their_arns(tmp_path: Path) -> None:
@@ -229,7 +244,7 @@ def test_whatever_is_declared_reads_back_as_itself(teams: dict[str, Any]) -> Non
     target = Target(Path("/nowhere"), "prod", "prod")
     again = planned(declared_files(declared, target), target)
     assert {team.quota_name for team in again.clusters["main"].teams.values()} == {str(one["Name"]) for one in quotas}
-    assert differences(again.clusters["main"], found) == []
+    assert [one for one in differences(again.clusters["main"], found) if one.field != "Tags"] == []
 
 
 def test_all_of_it_is_read_through_awss_own_clients() -> None:
@@ -246,6 +261,8 @@ def test_all_of_it_is_read_through_awss_own_clients() -> None:
     sagemaker.add_response("list_compute_quotas", {"ComputeQuotaSummaries": [summary(one)]})
     sagemaker.add_response("describe_compute_quota", one)
     sagemaker.add_response("describe_cluster", described_cluster(), {"ClusterName": ARN})
+    for arn in (policy["ClusterSchedulerConfigArn"], QUOTA_ARN):
+        sagemaker.add_response("list_tags", {"Tags": [{"Key": "team", "Value": "ml"}]}, {"ResourceArn": arn})
     ec2.add_response("describe_subnets", {"Subnets": subnets()}, {"SubnetIds": sorted(SUBNETS.values())})
     eks.add_response("describe_addon", {"addon": {"addonVersion": "v1.6.0-eksbuild.1"}})
     with sagemaker, eks, ec2:
@@ -253,6 +270,7 @@ def test_all_of_it_is_read_through_awss_own_clients() -> None:
         for stub in (sagemaker, eks, ec2):
             stub.assert_no_pending_responses()
     assert found.quotas == (one,)
+    assert found.tags[QUOTA_ARN] == {"team": "ml"}
     assert (found.scheduler, found.addon) == (policy, "v1.6.0-eksbuild.1")
 
 
