@@ -99,9 +99,20 @@ def state_of(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
-def analyzed(project: AwsProject, path: Path) -> subprocess.CompletedProcess[str]:
+def analyzed(project: AwsProject, path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """The engine's own command, with the same pack."""
-    command = [str(given_pulumi()), "policy", "analyze", "--file", str(path), "--policy-pack", str(PACK), "--color", "never"]
+    command = [
+        str(given_pulumi()),
+        "policy",
+        "analyze",
+        "--file",
+        str(path),
+        "--policy-pack",
+        str(PACK),
+        "--color",
+        "never",
+        *options,
+    ]
     home = {"PULUMI_HOME": str(project.root / "home"), "PULUMI_SKIP_UPDATE_CHECK": "true"}
     return subprocess.run(
         command, cwd=project.root, env={**os.environ, **home}, capture_output=True, text=True, check=False, timeout=120
@@ -126,6 +137,13 @@ def test_exported_state_is_judged_with_and_without_the_engine(
     by_engine = analyzed(project, unsound)
     assert by_engine.returncode != 0
     assert "[sg-open-ingress]" in by_engine.stdout + by_engine.stderr
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps({"hyperpod": {"levels": {"sg-open-ingress": "advisory"}}}))
+    assert analyzed(project, unsound, "--policy-pack-config", str(config)).returncode == 0
+    config.write_text(json.dumps({"hyperpod": {"levels": {"no-such-rule": "advisory"}}}))
+    misspelt = analyzed(project, sound, "--policy-pack-config", str(config))
+    assert misspelt.returncode != 0
+    assert "no-such-rule" in misspelt.stdout + misspelt.stderr
 
 
 @pytest.mark.full

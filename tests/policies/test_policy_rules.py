@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +23,7 @@ from pulumi_policy import (
 )
 from pulumi_policy.proxy import unknown_checking_proxy
 
+import policies
 from config.catalogue import instance_type
 from policies.dispatch import NAME, Dispatch
 from policies.model import Resource, Rule
@@ -170,3 +174,14 @@ def test_instances_in_the_settings_are_as_in_the_catalogue() -> None:
         assert amount_of(amounts["cpu"]) == kind.vcpu
         assert amount_of(amounts["memory"]) == kind.memory_mib * 2**20
         assert amounts.get("accelerators", 0) == amounts.get("nvidia.com/gpu", 0) == (kind.accelerators or 0)
+
+
+def test_the_pack_stands_by_itself_and_its_rules_know_no_pulumi() -> None:
+    """So it can be copied into another project; and a rule is judged wherever there are properties."""
+    folder = Path(policies.__file__).parent
+    for file in folder.rglob("*.py"):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        found = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        found |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        allowed = {"policies", "yaml", *sys.stdlib_module_names} | ({"pulumi_policy"} if file.parent == folder else set())
+        assert {name.partition(".")[0] for name in found} <= allowed, file
