@@ -10,7 +10,10 @@ EKS = Domain("eks", "EKS control plane")
 CLUSTER = "aws:eks/cluster:Cluster"
 LOGS = ("api", "audit", "authenticator", "controllerManager", "scheduler")
 OLDEST = (1, 32)
-"""Oldest Kubernetes version that EKS supports, in extended support until 23 March 2027 (EKS User Guide, "release calendar")."""
+"""Oldest version to build on: EKS's extended support of 1.31 ends on 26 November 2026, of 1.32 on 23 March 2027.
+
+Raise it by then (aws-samples/sample-apex-skills, "EKS Version Support Calendar").
+"""
 EVERYWHERE = frozenset({"0.0.0.0/0", "::/0"})
 
 
@@ -102,7 +105,7 @@ def version_supported(properties: Properties) -> Iterator[str]:
     if not version:
         yield "no Kubernetes version is named, so EKS's newest is taken on whatever day this runs"
     elif tuple(int(number) for number in str(version).split(".")[:2]) < OLDEST:
-        yield f"EKS doesn't support Kubernetes {version} any more"
+        yield f"Kubernetes {version} is at the end of EKS's support, or past it"
 
 
 @EKS.rule(

@@ -64,7 +64,7 @@ WITHOUT_ACCOUNT = ("ec2.amazonaws.com", "pods.eks.amazonaws.com")
     "No policy allows everything on everything",
     types=POLICIES,
     severity="critical",
-    anchors=["CKV_AWS_62", "CKV_AWS_63", "IAM.1"],
+    anchors=["CKV_AWS_62", "CKV_AWS_63"],
     remedy="Name the actions.",
 )
 def no_full_access(properties: Properties) -> Iterator[str]:

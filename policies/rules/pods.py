@@ -81,7 +81,7 @@ def no_host_namespaces(properties: Properties) -> Iterator[str]:
     "Containers run as somebody else than root",
     types=WORKLOADS,
     severity="medium",
-    anchors=["CKV_K8S_23", "CKV_K8S_40", "kube-linter run-as-non-root"],
+    anchors=["CKV_K8S_23", "kube-linter run-as-non-root"],
     remedy="Set `runAsNonRoot: true`, on the pod or on each container.",
 )
 def non_root(properties: Properties) -> Iterator[str]:
@@ -124,7 +124,7 @@ def read_only_root(properties: Properties) -> Iterator[str]:
     "Images have a version",
     types=WORKLOADS,
     severity="medium",
-    anchors=["CKV_K8S_14", "CKV_K8S_43", "own"],
+    anchors=["CKV_K8S_14", "own"],
     remedy="Name a digest, or a tag other than `latest`.",
 )
 def image_pinned(properties: Properties) -> Iterator[str]:

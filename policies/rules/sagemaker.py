@@ -138,7 +138,7 @@ def deep_health_checks(properties: Properties) -> Iterator[str]:
     "Nodes' volumes are encrypted under a key of ours",
     types=[CLUSTER],
     severity="high",
-    anchors=["own", "EC2.3"],
+    anchors=["own"],
     remedy="Give the volume a key (`volume_key`), or use continuous provisioning, which takes the cluster's.",
 )
 def volumes_encrypted(properties: Properties) -> Iterator[str]:
