@@ -247,7 +247,7 @@ def test_no_name_holds_what_parts_a_urn(made: Recording) -> None:
 
 
 def test_without_admins_there_are_no_entries() -> None:
-    found = run(plan_of("protection: true"))
+    found = run(plan_of("eks: {admins: []}"))
     assert found.of("AccessEntry") == []
     assert found.of("AccessPolicyAssociation") == []
 
