@@ -108,8 +108,8 @@ def _recorded(program: Callable[[], None], stack: str) -> list[Registration]:
             answer.supportedFeatures.remove(resource_pb2.RESOURCE_MONITOR_FEATURE_RESOURCE_REFERENCES)
             return answer
 
+    settings.set_root_resource(None)  # type: ignore[arg-type] # another run's has another stack's name
     mocks.set_mocks(Echo(), project=PROJECT, stack=stack, preview=False, monitor=Monitor(Echo()))
-    settings.get_root_resource()
 
     @pulumi.runtime.test  # type: ignore[untyped-decorator]
     def run() -> None:

@@ -125,7 +125,8 @@ class RecordingMonitor(mocks.MockMonitor):
         return answer
 
     def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802
-        self.recording.finished.append(request.urn)
+        if "::pulumi:pulumi:Stack::" not in request.urn:
+            self.recording.finished.append(request.urn)
         return super().RegisterResourceOutputs(request)
 
 
@@ -174,6 +175,7 @@ def record(
     `config` are settings of the project; those that are no text are passed as JSON, as the engine does. `call` answers lookups.
     """
     monitor = RecordingMonitor(call)
+    settings.set_root_resource(None)  # type: ignore[arg-type] # that of the last run has the last stack's name
     mocks.set_mocks(_Echo(call), project=PROJECT, stack=stack, preview=preview, monitor=monitor)
     settings.SETTINGS.engine = _Engine(monitor.recording)
     texts = {f"{PROJECT}:{key}": value if isinstance(value, str) else json.dumps(value) for key, value in (config or {}).items()}

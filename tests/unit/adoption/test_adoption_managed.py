@@ -27,6 +27,7 @@ from governance.adoption.managed import ManagedCluster, declaration
 from governance.managed import compute_quota, scheduler_config
 from governance.plan import plan
 from live.adoption.adopting import Adoption, Target, declared_files, planned, write
+from live.adoption.comparing import Difference
 from live.adoption.managed import adopt_managed, differences, read_managed
 from live.drift.state import spelt
 
@@ -244,7 +245,13 @@ def test_whatever_is_declared_reads_back_as_itself(teams: dict[str, Any]) -> Non
     target = Target(Path("/nowhere"), "prod", "prod")
     again = planned(declared_files(declared, target), target)
     assert {team.quota_name for team in again.clusters["main"].teams.values()} == {str(one["Name"]) for one in quotas}
-    assert [one for one in differences(again.clusters["main"], found) if one.field != "Tags"] == []
+    differ = [one for one in differences(again.clusters["main"], found) if one.field != "Tags" and not _remainder(one)]
+    assert differ == []
+
+
+def _remainder(one: Difference) -> bool:
+    """1 MiB, what is left when memory is divided among partitions: it may fall on another of them. An import tells it."""
+    return one.field.endswith(".MemoryInGiB") and abs(float(one.live) - float(one.declared)) <= 1.001 / 1024
 
 
 def test_all_of_it_is_read_through_awss_own_clients() -> None:

@@ -166,6 +166,8 @@ FIELDS: list[Case] = [
     (f"{RESTRICTED}.file_system.keep", True, "x", "bool-type", "true or false"),
     ("restricted_file_system.keep", False, "false", "bool-type", "true or false"),
     ("task_governance.version", "v1.3.0-eksbuild.2", "1.3", "addon-version", "as v1.18.3-eksbuild.1"),
+    ("task_governance.scheduler_name", "the-policy", "-policy", "cluster-name", "letters, digits and hyphens"),
+    ("task_governance.scheduler_description", "As it was", "x" * 1025, "string-too-long", "at most 1024 characters"),
     ("kueue.replicas", 2, 0, "greater-than-equal", "at least 1"),
 ]
 AROUND: dict[str, dict[str, Any]] = {
