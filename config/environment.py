@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from config.cluster import ExistingCluster
+from config.findings import quoted
 from config.hyperpod import HyperPodCluster
 from config.team import InstanceTypeName
-from config.vocabulary import ClassName, LabelKey, Labels, Model, Name, ObjectName, Seconds, Words
+from config.vocabulary import ClassName, LabelKey, Labels, Model, Name, ObjectName, Seconds, Words, problem
 from config.waivers import Waiver
 
 Cluster = Annotated[ExistingCluster | HyperPodCluster, Field(discriminator="kind")]
@@ -82,6 +83,13 @@ class AdoptedFlavor(Model):
     """Labels of the nodes that it stands for, at most 8; default the instance type's."""
     topology: ObjectName | None = None
     """Its Topology, one of `topologies`; default none."""
+
+    @model_validator(mode="after")
+    def _nodes_named(self) -> AdoptedFlavor:
+        if self.topology is not None and self.node_labels == {}:
+            message = f"the flavor {quoted(self.name)} has a topology, yet no labels of its nodes"
+            raise problem("flavor_node_labels", message, "name the labels, or remove `node_labels` or `topology`")
+        return self
 
 
 class AdoptedNames(Model):

@@ -125,6 +125,7 @@ WORDS: Mapping[str, Callable[[Any, Schema], Schema]] = {
     "config.groups.BatchSize._one": _fixed({}),
     "config.groups.Lifecycle._one_source": _fixed({}),
     "config.chart.ChartSource._one_source": _fixed({}),
+    "config.environment.AdoptedFlavor._nodes_named": _fixed({}),
     "config.hyperpod._cluster_name": _same("1-63 letters, digits and hyphens", hyperpod._NAME),
     "config.hyperpod._account": _same('the 12 digits of an AWS account in quotes, as "012345678901"', hyperpod._ACCOUNT),
     "config.hyperpod._region": _same("an AWS region, as us-west-2", hyperpod._REGION),

@@ -24,6 +24,17 @@ ADOPTION = Category(
             ),
         ),
         _found(
+            "flavor-node-labels",
+            "An adopted flavor with a topology and no node labels",
+            "The API server refuses the flavor: it couldn't tell which nodes the topology is of.",
+            "Name the labels of its nodes in `node_labels`, or leave that out for the instance type's.",
+            source="Kueue 0.16, ResourceFlavor: at least one nodeLabel is required when topology is set",
+            example=Example(
+                environment="governance: {names: {topologies: {racks: [example.com/rack]}, "
+                "flavors: {ml.p5.48xlarge: {name: h100, topology: racks, node_labels: {}}}}}",
+            ),
+        ),
+        _found(
             "flavor-shared",
             "One flavor for two instance types",
             "Kueue counts what runs on a flavor as one: quotas of the two types would be one quota.",
