@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from cli.console import count_words, counts, print_findings, print_json, say
-from cli.context import JsonOption, all_findings, no_environments, root_of
+from cli.context import JsonOption, all_findings, no_environments, planned, root_of
 from config.codeowners import ownership_findings
 from config.findings import ConfigError, Finding, by_place, has_errors
 from config.load import Project
-from config.stack import environment_of
+from config.stack import environment_of, stack_findings
 
 
 class Format(StrEnum):
@@ -45,6 +45,10 @@ def check(
     ] = Format.TEXT,
     as_json: JsonOption = False,
     show_waived: Annotated[bool, typer.Option("--show-waived", help="Also show findings that a waiver sets aside.")] = False,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="With --stack: also ask its clusters what the change would take from running work."),
+    ] = False,
     explain: Annotated[
         str | None,
         typer.Option("--explain", metavar="RULE", help="Print a rule's page in place of checking.", autocompletion=_rules),
@@ -53,8 +57,12 @@ def check(
     """Check environments and teams: every finding with file, line and remedy. Touches nothing; exit code 1 on errors."""
     if explain is not None:
         return _explain(explain)
+    if live and stack is None:
+        raise typer.BadParameter("name the stack with --stack", param_hint="--live")
     root = root_of(context)
     environments, findings = _findings(root, stack)
+    if live and stack is not None and not has_errors(findings):
+        findings = by_place([*findings, *_live(root, stack)])
     _tell(root, environments, findings, Format.JSON if as_json else form, show_waived=show_waived)
     return int(has_errors(findings))
 
@@ -65,9 +73,24 @@ def _findings(root: Path, stack: str | None) -> tuple[list[str], list[Finding]]:
         project = Project(root)
         environments = [environment_of(root, stack)] if stack else project.environments()
         found = all_findings(project, environments) if environments else [no_environments()]
-        return environments, by_place([*found, *ownership_findings(project)])
+        return environments, by_place([*found, *ownership_findings(project), *stack_findings(root, project, stack)])
     except ConfigError as error:
         return [], list(error.findings)
+
+
+def _live(root: Path, stack: str) -> list[Finding]:
+    """What the running clusters forbid; nothing where the stack was never deployed."""
+    from cli.console import progress
+    from sandbox.deploy import attach
+
+    platform, plan = planned(root, stack)
+    with progress() as shown:
+        deployment = attach(root, stack, platform, plan, shown)
+        if deployment is None:
+            return []
+        shown.step("asking the clusters")
+        with deployment.engine() as engine:
+            return list(deployment.guards(engine.outputs()))
 
 
 def _tell(root: Path, environments: list[str], findings: list[Finding], form: Format, *, show_waived: bool) -> None:

@@ -133,12 +133,17 @@ def down(
 
 def say_losses(deployment: Deployment, outputs: dict[str, Any], resources: list[dict[str, Any]], *, free: bool) -> None:
     """Say what a removal takes along. Raises ConfigError where something runs, or is protected, and nobody said to lose it."""
-    from live.losses import losses, protected_finding, running, running_findings
+    from live.losses import losses, protected_finding, running, running_findings, unseen_findings
 
     contracts = outputs.get("teams", [])
-    found = running(contracts, deployment.readers(outputs)) if contracts else {}
+    sources = deployment.readers(outputs) if contracts else {}
+    found = running(contracts, sources)
     for sentence in losses(contracts, found, resources):
         say(f"  {sentence}")
-    forbidden = [] if free else [*running_findings(found), *protected_finding(deployment.settings.stack, resources)]
-    if forbidden:
+    unknown = list(unseen_findings(contracts, sources))
+    if free:
+        for finding in unknown:
+            say(f"  {finding.message}")
+        return
+    if forbidden := [*running_findings(found), *unknown, *protected_finding(deployment.settings.stack, resources)]:
         raise ConfigError(forbidden)

@@ -11,7 +11,7 @@ from components.governance import governance_backend
 from components.site import Site
 from config.findings import ConfigError, Finding, Severity, Where, has_errors
 from config.load import Platform, Project
-from config.stack import LAYERS, PROJECT, checked_layers
+from config.stack import GIVEN, LAYERS, PROJECT, checked_layers, platform_stack_findings
 from governance.contract import job_contracts
 from governance.model import Plan
 from governance.plan import plan
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from components.platform.handover import Built
 
 
-GIVEN = ("eks_name", "hyperpod_arn")
 """What the setting `platform_facts` says of each cluster that no stack of ours has built."""
 
 
@@ -93,10 +92,7 @@ def _referred(resolved: Plan, settings: pulumi.Config) -> dict[str, "Built"]:
 
         return given(wanted, resolved.environment, facts, settings)
     if not stack:
-        file = Where(f"Pulumi.{pulumi.get_stack()}.yaml")
-        message = f"the layer `governance` alone needs the stack that has built {', '.join(sorted(wanted))}"
-        remedy = f"add `{PROJECT}:platform_stack: <organization>/{PROJECT}/<stack>`"
-        raise ConfigError([Finding("platform-stack-missing", Severity.ERROR, file, message, remedy)])
+        raise ConfigError(platform_stack_findings(f"Pulumi.{pulumi.get_stack()}.yaml", {}, list(wanted)))
     from components.platform.handover import referred
 
     return referred(wanted, resolved.environment, stack)

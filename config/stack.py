@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from config.findings import ConfigError, Where, did_you_mean, problem_at, quoted
+from config.files import no_environment
+from config.findings import ConfigError, Finding, Where, did_you_mean, problem_at, quoted
+from config.load import Project
 from config.yamlsource import Document, read
 
 PROJECT = "hyperpod-platform"
@@ -54,6 +57,49 @@ def checked_layers(layers: object, where: Where) -> tuple[str, ...]:
             for layer in unknown
         )
     return tuple(layers)
+
+
+GIVEN = ("eks_name", "hyperpod_arn")
+"""What the setting `platform_facts` tells of a cluster that no stack has built."""
+
+
+def stack_findings(root: Path, project: Project, only: str | None = None) -> list[Finding]:
+    """What is wrong with the stacks' own files, or with that of one stack: layers, environment, the way to clusters."""
+    findings: list[Finding] = []
+    for path in sorted(root.glob("Pulumi.?*.yaml")):
+        stack = path.name.removeprefix("Pulumi.").removesuffix(".yaml")
+        if only is not None and stack != _own_name(only):
+            continue
+        try:
+            layers, environment = layers_of(root, stack), environment_of(root, stack)
+        except ConfigError as error:
+            findings.extend(error.findings)
+            continue
+        document = _document(root, stack)
+        if environment not in project.environments():
+            where = document.where(("config", f"{PROJECT}:environment")) or Where(document.file, 1, 1)
+            findings.append(no_environment(where, environment, project.environments()))
+        elif layers == ("governance",):
+            declared, _ = project.declared(environment)
+            built = (
+                [name for name, cluster in declared.environment.clusters.items() if cluster.kind == "hyperpod"]
+                if declared
+                else []
+            )
+            findings.extend(platform_stack_findings(document.file, _settings(document), built))
+    return findings
+
+
+def platform_stack_findings(file: str, settings: Mapping[str, Any], built: Sequence[str]) -> list[Finding]:
+    """An error where queues alone are declared, and nothing says who built the clusters or where they are."""
+    stack, facts = settings.get(f"{PROJECT}:platform_stack"), settings.get(f"{PROJECT}:platform_facts")
+    known = facts if isinstance(facts, dict) else {}
+    missing = [name for name in built if not (isinstance(known.get(name), dict) and {*GIVEN} <= known[name].keys())]
+    if stack or not missing:
+        return []
+    message = f"the layer `governance` alone needs the stack that has built {', '.join(sorted(missing))}"
+    remedy = f"add `{PROJECT}:platform_stack: <organization>/{PROJECT}/<stack>`"
+    return [problem_at("platform-stack-missing", Where(file, 1, 1), message, remedy)]
 
 
 def environment_of(root: Path, stack: str) -> str:

@@ -87,9 +87,17 @@ def removal_findings(
         running = running_of(contract["namespace"], sources[cluster]) if cluster in sources else []
         if contract["state"] != "draining":
             yield Finding("team-not-drained", Severity.ERROR, where, _not_drained(contract, running), _DRAIN_FIRST)
+        elif cluster not in sources:
+            yield unseen(team, cluster, where)
         elif running:
             message = f"team `{team}` still runs {shown(running)} on {cluster}"
             yield Finding("team-still-runs", Severity.ERROR, where, message, "wait until they have ended, or delete them")
+
+
+def unseen(team: str, cluster: str, where: Where) -> Finding:
+    """An error: nobody answers who could say whether the team still runs something."""
+    message = f"whether team `{team}` still runs something on {cluster} can't be seen: its API server doesn't answer"
+    return Finding("cluster-unseen", Severity.ERROR, where, message, "run this where the API server can be reached")
 
 
 _DRAIN_FIRST = "put it back with `state: draining`, apply, and then take it away"

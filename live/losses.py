@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from config.findings import Finding, Severity, Where
-from live.guards import Source, running_of, shown
+from live.guards import Source, running_of, shown, unseen
 
 Resource = Mapping[str, Any]
 
@@ -19,6 +19,13 @@ def running(contracts: Iterable[Mapping[str, Any]], sources: Mapping[str, Source
         if contract["cluster"] in sources
     }
     return {key: names for key, names in found.items() if names}
+
+
+def unseen_findings(contracts: Iterable[Mapping[str, Any]], sources: Mapping[str, Source]) -> Iterator[Finding]:
+    """An error for every team on a cluster that doesn't answer."""
+    for contract in contracts:
+        if contract["cluster"] not in sources:
+            yield unseen(contract["team"], contract["cluster"], Where(f"teams/{contract['team']}.yaml"))
 
 
 def running_findings(found: Mapping[tuple[str, str], Sequence[str]]) -> Iterator[Finding]:

@@ -65,19 +65,20 @@ class Deployment:
             return
         readers = self.readers(last)
         for name, reader in readers.items():
-            if self.plan.backend == "kueue":
+            if self.plan.backend == "kueue" and name in self.plan.clusters:
                 yield from flavor_findings(self.platform, self.plan.clusters[name], reader)
         yield from removal_findings(last.get("teams", []), self.platform, self.plan, readers)
 
     def readers(self, last: Mapping[str, Any]) -> dict[str, Reader]:
-        """The API servers that answer, by cluster; `last` are the outputs of the last deployment.
+        """The API servers that answer, by cluster, those of the last deployment among them; `last` are its outputs.
 
-        A cluster that is still to come has nothing to lose, and the engine reports one that should be there.
+        One of a cluster that is still to come is not there yet.
         """
         found = {}
-        for name, kubeconfig in self._ways(last).items():
+        for name in dict.fromkeys((*self._ways(last), *(contract["cluster"] for contract in last.get("teams", [])))):
+            context = self.plan.clusters[name].declared.context if name in self.plan.clusters else None
             try:
-                reader = Reader(connect(kubeconfig, self.plan.clusters[name].declared.context or "", ""))
+                reader = Reader(connect(self.way(name, last), context or "", ""))
                 reader.get("/version")
             except UnreachableError:
                 continue

@@ -41,6 +41,13 @@ REMOVAL = Category(
             "Wait until they have ended, or delete them.",
         ),
         _loses(
+            "cluster-unseen",
+            "A team goes from a cluster that doesn't answer",
+            "Nobody can say what it still runs there.",
+            "Run this where the API server can be reached: from the networks in `eks.public_access_from`, or inside the VPC. A "
+            "cluster that is gone for good: `hpctl down --unprotect`.",
+        ),
+        _loses(
             "stack-protected",
             "A stack goes whose resources are protected",
             "The engine would refuse them one by one, after it has deleted others.",

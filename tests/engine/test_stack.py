@@ -318,6 +318,9 @@ def test_a_topology_change_goes_through_on_drained_queues(stack: Stack, capsys: 
 
 def test_an_active_team_can_not_be_removed(stack: Stack, capsys: pytest.CaptureFixture[str]) -> None:
     (stack.root / "teams" / "gamma.yaml").unlink()
+    assert stack.hpctl("check", "--stack", "main") == 0
+    assert stack.hpctl("check", "--stack", "main", "--live") == 1  # what CI asks before a plain `pulumi up`
+    assert "it runs job-busy-" in capsys.readouterr().err
     assert stack.hpctl("up", "--stack", "main", "--yes") == 1
     err = capsys.readouterr().err
     assert "team-not-drained" in err

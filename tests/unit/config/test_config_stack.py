@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from declarations import assert_well_formed
+from declarations import assert_well_formed, hyperpod, project
 from hypothesis import given
 from hypothesis import strategies as st
 
 from config.findings import ConfigError
-from config.stack import environment_of, layers_of, project_root, stack_settings
+from config.stack import environment_of, layers_of, project_root, stack_findings, stack_settings
 
 
 def test_a_stack_deploys_the_environment_of_its_name_or_the_one_it_names(tmp_path: Path) -> None:
@@ -98,3 +98,38 @@ def test_layers_that_are_none(tmp_path: Path, value: str, remedy: str) -> None:
     (finding,) = caught.value.findings
     assert (finding.id, finding.remedy, finding.where.line) == ("layers", remedy, 3)
     assert_well_formed(finding)
+
+
+STACKS = {
+    "whole": ("environment: dev", None),
+    "misspelt": ("layers: [govrnance]", "layers"),
+    "nowhere": ("environment: deev", "environment-unknown"),
+    "lost": ("environment: dev, hyperpod-platform:layers: [governance]", "platform-stack-missing"),
+    "referring": ("environment: dev, hyperpod-platform:layers: [governance], hyperpod-platform:platform_stack: o/p/s", None),
+    "given": (
+        (
+            "environment: dev, hyperpod-platform:layers: [governance], "
+            "hyperpod-platform:platform_facts: {main: {eks_name: e, hyperpod_arn: a}}"
+        ),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_what_a_stacks_file_gets_wrong_is_found_with_its_environment(stack: str, tmp_path: Path) -> None:
+    settings, wrong = STACKS[stack]
+    files = project(tmp_path, {}, {"dev": hyperpod()})
+    (tmp_path / f"Pulumi.{stack}.yaml").write_text(f"config: {{hyperpod-platform:{settings}}}\n")
+    (tmp_path / "Pulumi.yaml").write_text("name: hyperpod-platform\n")
+    found = stack_findings(tmp_path, files)
+    assert [finding.id for finding in found] == ([wrong] if wrong else [])
+    assert all(finding.where.file == f"Pulumi.{stack}.yaml" for finding in found)
+    assert stack_findings(tmp_path, files, "another") == []
+
+
+def test_every_stack_is_looked_at(tmp_path: Path) -> None:
+    files = project(tmp_path, {}, {"dev": hyperpod()})
+    for stack in ("one", "two"):
+        (tmp_path / f"Pulumi.{stack}.yaml").write_text("config: {hyperpod-platform:layers: [x]}\n")
+    assert [finding.where.file for finding in stack_findings(tmp_path, files)] == ["Pulumi.one.yaml", "Pulumi.two.yaml"]

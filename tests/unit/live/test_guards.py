@@ -108,6 +108,12 @@ def test_a_drained_team_that_still_runs_can_not_go_yet(declared: tuple[Platform,
     assert "done" not in finding.message
 
 
+def test_a_team_on_a_cluster_that_does_not_answer_can_not_go(declared: tuple[Platform, ClusterPlan]) -> None:
+    (finding,) = removal_findings([contract(declared, "gone", "draining")], *removing(declared), {})
+    assert (finding.id, finding.where.file) == ("cluster-unseen", "teams/gone.yaml")
+    assert "on main can't be seen" in finding.message
+
+
 def test_a_drained_team_may_go_and_one_that_stays_is_not_judged(declared: tuple[Platform, ClusterPlan]) -> None:
     last = [contract(declared, "gone", "draining"), contract(declared, "nlp", "active")]
     assert list(removal_findings(last, *removing(declared), {"main": Lists({})})) == []

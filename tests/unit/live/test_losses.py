@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from live.losses import losses, protected_finding, running, running_findings
+from live.losses import losses, protected_finding, running, running_findings, unseen_findings
 
 CONTRACT = {"team": "nlp", "cluster": "main", "namespace": "hyperpod-ns-nlp"}
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/hyperpod-ns-nlp/workloads"
@@ -39,6 +39,12 @@ def test_of_many_workloads_the_first_are_named() -> None:
     found = running([CONTRACT], {"main": Lists(*"abcdefg")})
     (finding,) = running_findings(found)
     assert "a, b, c, d, e and 2 more" in finding.message
+
+
+def test_what_can_not_be_seen_is_told() -> None:
+    (finding,) = unseen_findings([CONTRACT], {})
+    assert (finding.id, finding.where.file) == ("cluster-unseen", "teams/nlp.yaml")
+    assert list(unseen_findings([CONTRACT], {"main": Lists()})) == []
 
 
 def test_nothing_is_found_where_nothing_runs_or_answers() -> None:

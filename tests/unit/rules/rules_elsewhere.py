@@ -43,6 +43,7 @@ SHOWN_ELSEWHERE = {
     "cluster-replaced": f"{_GUARDS}::test_a_protected_cluster_is_not_replaced",
     "team-not-drained": f"{_GUARDS}::test_a_team_that_was_not_drained_can_not_go",
     "team-still-runs": f"{_GUARDS}::test_a_drained_team_that_still_runs_can_not_go_yet",
+    "cluster-unseen": f"{_GUARDS}::test_a_team_on_a_cluster_that_does_not_answer_can_not_go",
     "stack-protected": f"{_LOSSES}::test_a_protected_stack_is_refused_before_anything_goes",
     # stacks
     "project-missing": f"{_STACK}::test_no_project",
