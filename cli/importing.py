@@ -54,16 +54,17 @@ def import_(  # noqa: PLR0913, PLR0917 - options
         raise typer.BadParameter("give --from-cluster or --from-sagemaker CLUSTER, one of the two")
     if apply and (to is not None or dry_run):
         raise typer.BadParameter("--apply needs the project's own files: leave away --to and --dry-run")
+    if from_sagemaker is not None and region is None:
+        raise typer.BadParameter("--from-sagemaker needs --region")
+    types = _types(type_ or [])
     root = root_of(context)
     target = Target((to or root).resolve(), environment, stack or environment)
     with progress() as shown:
         shown.step("reading what is there")
-        if from_sagemaker is not None:
-            if region is None:
-                raise typer.BadParameter("--from-sagemaker needs --region")
+        if from_sagemaker is not None and region is not None:
             adoption = _sagemaker(from_sagemaker, region, cluster, target, owner)
         else:
-            adoption = _kueue(kubeconfig, kube_context, cluster, target, owner, _types(type_ or []))
+            adoption = _kueue(kubeconfig, kube_context, cluster, target, owner, types)
     print_findings(adoption.findings)
     if not dry_run:
         write(adoption.files, target.root)

@@ -16,7 +16,8 @@ from config.findings import ConfigError, Where, has_errors, problem_at
 from config.load import Project
 
 if TYPE_CHECKING:
-    from governance.onboarding import NewTeam, Trial
+    from governance.onboarding import NewTeam
+    from governance.trial import Trial
 
 _BY_ENVIRONMENT = re.compile(r"([a-z0-9-]+)=(arn:.*)\Z")
 _SINGLE = ("description", "weight", "sharing", "borrow_limit", "priority", "department")
@@ -76,7 +77,7 @@ def onboard(  # noqa: PLR0913, PLR0917 - a verb's options
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the file in place of writing it.")] = False,
 ) -> int:
-    """Write a new team's file from options, or from questions on a terminal; refused where the checks would find errors."""
+    """Write a new team's file from options, or from questions on a terminal; refused where the checks find errors."""
     root = root_of(context)
     if codeowners:
         if team is not None:
@@ -100,7 +101,8 @@ def onboard(  # noqa: PLR0913, PLR0917 - a verb's options
 
 
 def _onboard(project: Project, team: NewTeam, *, dry_run: bool) -> int:
-    from governance.onboarding import file_of, team_text, trial
+    from governance.onboarding import file_of, team_text
+    from governance.trial import trial
 
     file = file_of(team.name)
     if not project.environments():
@@ -112,9 +114,10 @@ def _onboard(project: Project, team: NewTeam, *, dry_run: bool) -> int:
     tried = trial(project, team.name, text)
     if dry_run:
         typer.echo(text, nl=False)
-    print_findings(tried.findings, unwritten={file: text})
-    if has_errors(tried.findings):
-        say(f"{file}: {count_words(tried.findings)}; nothing was written")
+    print_findings((*tried.earlier, *tried.findings), unwritten={file: text})
+    if tried.earlier or has_errors(tried.findings):
+        others = f", and {count_words(tried.earlier)} without the team" if tried.earlier else ""
+        say(f"{file}: {count_words(tried.findings)}{others}; nothing was written")
         return 1
     _tell(tried)
     return 0 if dry_run else _write(project, file, text)

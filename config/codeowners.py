@@ -125,6 +125,12 @@ def ownership_findings(project: Project) -> Iterator[Finding]:
         yield from _unreachable(document)
 
 
+def unreachable_owners(project: Project, team: str) -> Iterator[Finding]:
+    """A team's owners whom CODEOWNERS leaves out, where it is kept. Raises ConfigError where it can't be read."""
+    if has_block(written(project.root)):
+        yield from _unreachable(project.team_files()[team])
+
+
 def _unreachable(document: Document) -> Iterator[Finding]:
     for owner in owners_of(document.data):
         if not reachable(owner):

@@ -9,6 +9,8 @@ from typing import Any
 
 _SHOWN = 80
 """Characters of a value that a message shows."""
+_FEW = 12
+"""Known words that a remedy lists in full."""
 
 
 class Severity(StrEnum):
@@ -110,10 +112,11 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
     """The nearest known word, or all of them where none is near and they are few; empty if neither."""
     from difflib import get_close_matches  # only for messages: not worth its import on a good run
 
-    near = get_close_matches(word.lower(), known, n=1, cutoff=0.6) if len(word) <= _SHOWN else []
-    near = near or (get_close_matches(word, known, n=1, cutoff=0.6) if len(word) <= _SHOWN else [])
+    cutoff = 0.6 if len(known) <= _FEW else 0.7  # among many, some are a little like any word
+    near = get_close_matches(word.lower(), known, n=1, cutoff=cutoff) if len(word) <= _SHOWN else []
+    near = near or (get_close_matches(word, known, n=1, cutoff=cutoff) if len(word) <= _SHOWN else [])
     if near:
         return f"did you mean `{near[0]}`?"
-    if 0 < len(known) <= 12:
+    if 0 < len(known) <= _FEW:
         return "known: " + ", ".join(f"`{k}`" for k in sorted(known))
     return ""

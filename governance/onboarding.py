@@ -1,24 +1,19 @@
-"""A new team: the text of its file, and what it would change, before anything is written."""
+"""A new team: what is asked for, and the text of its file."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from statistics import median_low
 from typing import Any
 
 from config.environment import Environment
 from config.files import SUFFIX, TEAMS
-from config.findings import Finding, by_place
 from config.load import Project
 from config.team import Amounts
 from config.yamlscalars import meaning
-from governance.model import Plan
-from governance.plan import plan
-from governance.summary import TypeRow, type_rows
-from governance.units import CPU, is_device, shown
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9 ._/@+-]*[A-Za-z0-9]\Z|[A-Za-z]\Z")
 """Text that means itself without quotes, inside of brackets too."""
@@ -150,74 +145,6 @@ def _yaml(value: Any) -> str:
         plain = _PLAIN.match(value) and meaning(value) == (value, None)
         return value if plain else json.dumps(value, ensure_ascii=False)
     return str(value)
-
-
-@dataclass(frozen=True, slots=True)
-class Left:
-    """What no team owns of a type that the new team has quota of, in base units; below 0 where guarantees are above capacity."""
-
-    environment: str
-    cluster: str
-    instance_type: str
-    resource: str
-    capacity: int
-    before: int
-    after: int
-
-    def __str__(self) -> str:
-        before, after, capacity = (shown(self.resource, n) for n in (self.before, self.after, self.capacity))
-        place = f"{self.environment}, cluster {self.cluster}"
-        return f"{place}: {self.instance_type}: {before} → {after} of {capacity} {self.resource} without an owner"
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """What a new team would change."""
-
-    environments: tuple[str, ...]
-    """Where it would exist."""
-    findings: tuple[Finding, ...]
-    """Those that there are not without it; and errors of environments that can't be judged."""
-    left: tuple[Left, ...]
-
-
-def trial(project: Project, name: str, text: str) -> Trial:
-    """The checks of every environment with and without the team. The project has the team afterwards; nothing is written."""
-    before = {environment: _resolved(project, environment) for environment in project.environments()}
-    project.add_team(name, text)
-    findings: list[Finding] = []
-    environments: list[str] = []
-    left: list[Left] = []
-    for environment, (old, known) in before.items():
-        new, found = _resolved(project, environment)
-        told = set(known) if new is not None else set()
-        findings.extend(finding for finding in found if finding not in told)
-        if new is not None and any(name in cluster.teams for cluster in new.clusters.values()):
-            environments.append(environment)
-            left.extend(_left(environment, name, new, type_rows(old) if old is not None else []))
-    return Trial(tuple(environments), tuple(by_place(findings)), tuple(left))
-
-
-def _resolved(project: Project, environment: str) -> tuple[Plan | None, list[Finding]]:
-    platform, findings = project.declared(environment)
-    if platform is None:
-        return None, findings
-    made = plan(platform)
-    return made, list(made.findings)
-
-
-def _left(environment: str, team: str, made: Plan, rows: Iterable[TypeRow]) -> Iterator[Left]:
-    old = {(row.cluster, row.instance_type): row for row in rows}
-    for row in type_rows(made):
-        queue = made.clusters[row.cluster].teams.get(team)
-        nominal = next((f.nominal() for f in queue.flavors if f.instance_type == row.instance_type), {}) if queue else {}
-        counted = [resource for resource, amount in nominal.items() if amount and is_device(resource)]
-        for resource in counted or [resource for resource, amount in nominal.items() if amount and resource == CPU]:
-            capacity = row.capacity.get(resource, 0)
-            earlier = old.get((row.cluster, row.instance_type))
-            guaranteed = earlier.guaranteed.get(resource, 0) if earlier else 0
-            after = capacity - row.guaranteed.get(resource, 0)
-            yield Left(environment, row.cluster, row.instance_type, resource, capacity, capacity - guaranteed, after)
 
 
 def usual_weight(project: Project) -> int:

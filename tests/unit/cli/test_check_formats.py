@@ -297,6 +297,10 @@ def test_a_rule_is_explained_and_a_misspelt_one_is_told(capsys: pytest.CaptureFi
     out, err = capsys.readouterr()
     assert out == ""
     assert "did you mean `waiver-expired`?" in err
+    assert run(["check", "--explain", "does-not-exist"]) == 2
+    err = capsys.readouterr().err
+    assert "did you mean" not in err
+    assert "findings name their rule in brackets" in " ".join(err.split())
 
 
 def test_excerpts_have_no_colours_where_nobody_looks(project: Path) -> None:

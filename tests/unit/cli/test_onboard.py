@@ -20,8 +20,9 @@ from config.codeowners import block, owners_of, reachable, rewritten
 from config.load import Project
 from config.writing import new_file, replace_file
 from config.yamlsource import parse
-from governance.onboarding import NewTeam, amounts_of, team_text, trial, usual_weight
+from governance.onboarding import NewTeam, amounts_of, team_text, usual_weight
 from governance.plan import plan
+from governance.trial import trial
 
 ROOT = Path(__file__).parents[3]
 ENVIRONMENT = """\
@@ -109,20 +110,88 @@ def test_where_the_team_is_not_nothing_refuses_it(project: Path, capsys: pytest.
     assert "in prod: nothing found" in said(capsys)
 
 
-def test_what_was_wrong_before_refuses_nobody_and_warnings_only_inform(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file(project, "other").write_text(TEAM + "wieght: 3\n")
-    assert onboard(project, "vision", *OWNER, "-q", "ml.p5.48xlarge=1", "--weight", "0") == 0
+def test_an_error_that_was_there_before_refuses_and_is_not_the_teams(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A sibling with an error is out of the plan: what fits beside it now may not once it is mended."""
+    file(project, "nlp").write_text(TEAM.replace("weight: 30", "weight: 999"))
+    asked = (*OWNER, "-q", "ml.p5.48xlarge=8", "--weight", "5", "--only", "prod")
+    assert onboard(project, "vision", *asked) == 1
     err = said(capsys)
-    assert "wieght" not in err
-    assert "warning" in err
+    assert "teams/nlp.yaml:5:9: error: weight: `999` is out of range" in err
+    assert "mend this first: at most 100" in err
+    assert "teams/vision.yaml: nothing found, and 1 error without the team; nothing was written" in err
+    assert not file(project).exists()
+    file(project, "nlp").write_text(TEAM)
+    assert onboard(project, "vision", *asked) == 1
+    assert "72 of nvidia.com/gpu are guaranteed" in said(capsys)
+    file(project, "nlp").write_text(TEAM.replace("instances: 1", "instances: 0"))
+    assert onboard(project, "vision", *asked) == 0
+    assert run(["--project", str(project), "check"]) == 0
+
+
+def test_new_errors_and_earlier_ones_are_told_together(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file(project, "nlp").write_text(TEAM + "wieght: 3\n")
+    assert onboard(project, "vision", *OWNER, "-q", "ml.p5.48xlrge=1") == 1
+    err = said(capsys)
+    assert "mend this first: did you mean `weight`?" in err
+    assert "\n    did you mean `ml.p5.48xlarge`?" in err, "what the team brings along needs no mending first"
+    assert "teams/vision.yaml: 1 error, and 1 error without the team; nothing was written" in err
+
+
+@pytest.mark.parametrize("mistake", ["governence: {}\n", "  nonsense: [\n"])
+def test_an_error_refuses_only_where_the_team_would_be(mistake: str, project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whether the environment can't be read at all, or has an error in its plan."""
+    (project / "environments" / "prod.yaml").write_text(ENVIRONMENT + mistake)
+    assert onboard(project, "vision", *ASKED, "--only", "dev") == 0
+    assert "in dev: nothing found" in said(capsys)
+    assert run(["--project", str(project), "check", "--stack", "dev"]) == 0
+    assert onboard(project, "robots", *ASKED, "--only", "prod") == 1
+    assert "teams/robots.yaml: nothing found, and 1 error without the team" in said(capsys)
+
+
+def test_an_overcommitted_environment_without_the_team_refuses_nothing(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "environments" / "prod.yaml").write_text(ENVIRONMENT.replace("count: 4", "count: 0"))
+    assert run(["--project", str(project), "check", "--stack", "prod"]) == 1
+    capsys.readouterr()
+    assert onboard(project, "vision", *ASKED, "--only", "dev") == 0
+    assert "in dev: nothing found" in said(capsys)
+    assert onboard(project, "robots", *OWNER, "-q", "ml.m5.4xlarge=1") == 1
+    assert "mend this first" in said(capsys)
+
+
+def test_an_error_that_is_waived_refuses_nobody(project: Path) -> None:
+    waiver = "waivers: {overcommit: {reason: nodes come next week, until: 2099-01-01}}\n"
+    for name in ("dev", "prod"):
+        (project / "environments" / f"{name}.yaml").write_text(ENVIRONMENT.replace("count: 4", "count: 0") + waiver)
+    assert run(["--project", str(project), "check"]) == 0
+    assert onboard(project, "robots", *OWNER, "-q", "ml.m5.4xlarge=1") == 0
+
+
+def test_warnings_only_inform(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert onboard(project, "vision", *OWNER, "-q", "ml.p5.48xlarge=1", "--weight", "0") == 0
+    assert "warning" in said(capsys)
     assert file(project).is_file()
 
 
-def test_an_environment_that_cannot_be_read_refuses(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (project / "environments" / "prod.yaml").write_text(ENVIRONMENT + "governence: {}\n")
-    assert onboard(project, "vision", *ASKED) == 1
-    assert "governence" in said(capsys)
-    assert not file(project).exists()
+def test_guarantees_above_capacity_are_said_so(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("dev", "prod"):
+        (project / "environments" / f"{name}.yaml").write_text(ENVIRONMENT.replace("overcommit: forbid", "overcommit: allow"))
+    assert onboard(project, "vision", *OWNER, "-q", "ml.p5.48xlarge=accelerators:25", "--weight", "5") == 0
+    place = "dev, cluster main: ml.p5.48xlarge"
+    assert f"{place}: 24 without an owner → 1 above the capacity of 32 nvidia.com/gpu" in said(capsys)
+    assert onboard(project, "robots", *OWNER, "-q", "ml.p5.48xlarge=accelerators:2", "--weight", "5") == 0
+    assert f"{place}: 1 → 3 above the capacity of 32 nvidia.com/gpu" in said(capsys)
+
+
+def test_an_owner_who_cannot_be_asked_is_told_at_once(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("--owner", "nobody", "-q", "ml.p5.48xlarge=1", "--weight", "5")
+    assert onboard(project, "robots", *asked) == 0
+    assert "owners-unreachable" not in said(capsys), "without a block, no file leaves anybody out"
+    assert onboard(project, "--codeowners") == 0
+    file(project, "robots").unlink()
+    assert onboard(project, "robots", *asked) == 0
+    err = said(capsys)
+    assert "teams/robots.yaml:3:10: advice: owners: `nobody` is neither a handle nor an e-mail address" in err
+    assert "in dev, prod: 1 piece of advice" in err
 
 
 @pytest.mark.parametrize("name", ["../escaped", "Vision", "a/b", "a" * 41, ""])
@@ -337,6 +406,8 @@ def test_a_codeowners_that_cannot_be_read_is_a_finding(project: Path, capsys: py
     (project / ".github" / "CODEOWNERS").write_bytes(b"\xff\xfe")
     assert run(["--project", str(project), "check"]) == 1
     assert ".github/CODEOWNERS:1:1: error: cannot read the file" in said(capsys)
+    assert onboard(project, "vision", *ASKED) == 1
+    assert not file(project).exists()
 
 
 def test_the_projects_own_codeowners_is_in_step() -> None:

@@ -101,6 +101,22 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], project: Path) -> None
     assert hpctl(project, *arguments) == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--from-sagemaker", "main"], "needs --region"),
+        (["--from-cluster", "--type", "h100=none"], "write <flavor>=<instance type>"),
+    ],
+)
+def test_wrong_usage_of_import_is_told_before_anything_is_read(
+    arguments: list[str], message: str, project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert hpctl(project, "import", "-e", "prod", "--owner", "a@example.com", *arguments) == 2
+    err = capsys.readouterr().err
+    assert message in " ".join(err.split())
+    assert "reading" not in err
+
+
 @pytest.mark.parametrize("verb", ["check", "quotas", "render", "up", "down", "demo", "local"])
 def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([verb, "--help"]) == 0

@@ -450,6 +450,9 @@ def test_words_near_and_far() -> None:
     assert did_you_mean("zzz", ["b", "a"]) == "known: `a`, `b`"
     assert did_you_mean("zzz", [f"word{n}" for n in range(13)]) == ""
     assert did_you_mean("zzz", []) == ""
+    many = [f"word{n}" for n in range(12)]
+    assert did_you_mean("does-not-exist", ["eks-existing", *many]) == "", "among many words some are a little like any"
+    assert did_you_mean("eks-exist", ["eks-existing", *many]) == "did you mean `eks-existing`?"
     assert did_you_mean("kueue" * 100, ["kueue"]) == "known: `kueue`"
 
 
