@@ -1,0 +1,135 @@
+"""The steps of the workflows that run Pulumi, as they are written, on a sandboxed stack in place of a cloud's.
+
+The engine, the policies, the API server and Kueue are real. `pulumi` itself is a stand-in that reads the command line and hands
+the run to the engine's driver, for a sandbox needs its own state and provider.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+from workflow_support import ROOT, Runner, checkout, shell_steps
+
+from live.connection import MERGE_PATCH, connect
+from sandbox import stacks
+
+pytestmark = pytest.mark.engine
+
+ENVIRONMENT = """
+apiVersion: hyperpod-platform/v1
+clusters:
+  main:
+    kind: existing
+    sandbox: true
+    kueue: {install: false}
+    instance_groups: {l4: {instance_type: ml.g6.12xlarge, count: 2}}
+governance:
+  priority_classes: {high: {weight: 90}, low: {weight: 10}}
+"""
+TEAM = "apiVersion: hyperpod-platform/v1\nowners: [a@example.com]\nquota: {ml.g6.12xlarge: {accelerators: 4}}\nweight: 10\n"
+QUEUE = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/hyperpod-ns-alpha-clusterqueue"
+PULUMI = f"""
+import argparse, sys
+from pathlib import Path
+sys.path.insert(0, {str(ROOT)!r})
+from cli.console import progress
+from cli.context import planned
+from sandbox.deploy import prepare
+from sandbox.engine import EngineError
+
+parser = argparse.ArgumentParser()
+parser.add_argument("verb", choices=["preview", "up"])
+parser.add_argument("--stack", required=True)
+parser.add_argument("--policy-pack", type=Path, required=True)
+for flag in ("--yes", "--non-interactive", "--refresh"):
+    parser.add_argument(flag, action="store_true")
+parser.add_argument("--color", choices=["never"])
+given = parser.parse_args()
+root = Path.cwd()
+platform, plan = planned(root, given.stack)
+with progress() as shown:
+    deployment = prepare(root, given.stack, platform, plan, shown)
+packs = [root / given.policy_pack]
+try:
+    with deployment.engine() as engine:
+        if given.verb == "preview":
+            changes = engine.preview(policy_packs=packs, refresh=given.refresh)
+        else:
+            assert given.yes
+            changes = engine.up(policy_packs=packs, refresh=given.refresh).changes
+except EngineError as error:
+    sys.exit(str(error))
+print(changes)
+"""
+
+
+@pytest.fixture(scope="module")
+def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
+    found = checkout(tmp_path_factory.mktemp("steps"))
+    for folder in ("teams", "environments"):
+        for file in (found.folder / folder).iterdir():
+            file.unlink()
+    declare(found)
+    found.program("pulumi", PULUMI)
+    # The real pack's entry for engines without Pulumi's Python plugin; it finds the project's packages where they are installed.
+    found.env |= {
+        "STACK": "main",
+        "POLICY_PACK": str(ROOT / "policies/serve"),
+        "PULUMI_BACKEND_URL": "",
+        "REFRESH": "",
+        "PYTHONUNBUFFERED": "1",
+    }
+    yield found
+    stacks.remove(found.folder, "main")
+
+
+def declare(runner: Runner) -> None:
+    (runner.folder / "environments/main.yaml").write_text(ENVIRONMENT)
+    (runner.folder / "teams/alpha.yaml").write_text(TEAM)
+
+
+def run(runner: Runner, name: str) -> subprocess.CompletedProcess[str]:
+    return runner.run(shell_steps()[name])
+
+
+def comment(runner: Runner) -> str:
+    return (runner.folder / "comment/2-preview-main.md").read_text()
+
+
+def ok(runner: Runner, name: str) -> str:
+    done = run(runner, name)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_what_the_policies_refuse_fails_the_preview_and_is_told(runner: Runner) -> None:
+    (runner.folder / "environments/main.yaml").write_text(ENVIRONMENT.replace("count: 2", "count: 1") + "  overcommit: allow\n")
+    (runner.folder / "teams/alpha.yaml").write_text(TEAM.replace("accelerators: 4", "accelerators: 400"))
+    done = run(runner, "pull-request.preview")
+    assert done.returncode != 0
+    assert comment(runner).startswith("<details><summary>Preview of main failed</summary>")
+    assert "docs/policies.md#" in comment(runner), comment(runner)
+    assert run(runner, "deploy.up").returncode != 0
+    declare(runner)
+
+
+def test_a_stack_is_previewed_deployed_and_watched(runner: Runner) -> None:
+    ok(runner, "pull-request.preview")
+    assert comment(runner).startswith("<details><summary>Preview of main</summary>")
+    assert "create=0" not in comment(runner)
+    ok(runner, "deploy.drift")
+    ok(runner, "deploy.up")
+    api = connect(str(stacks.sandbox_of(runner.folder, "main", "main").kubeconfig), "", "")
+    assert api.request("GET", QUEUE).body["spec"]["fairSharing"]["weight"] == "10"
+    ok(runner, "drift.drift")
+    assert (runner.folder / "drift/main.code").read_text() == "0\n"
+
+    api.request("PATCH", QUEUE, {"spec": {"fairSharing": {"weight": "77"}}}, content_type=MERGE_PATCH)
+    ok(runner, "drift.drift")
+    assert (runner.folder / "drift/main.code").read_text() == "3\n"
+    assert "77" in (runner.folder / "drift/main.md").read_text()
+    refused = run(runner, "deploy.drift")
+    assert refused.returncode == 3
+    assert "77" in runner.file("GITHUB_STEP_SUMMARY")
