@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, date, datetime
 
 from policies.model import Domain, Properties, Stack, Violation, has, items, part
 
 EKS = Domain("eks", "EKS control plane")
 CLUSTER = "aws:eks/cluster:Cluster"
 LOGS = ("api", "audit", "authenticator", "controllerManager", "scheduler")
-OLDEST = (1, 32)
-"""Oldest version to build on: EKS's extended support of 1.31 ends on 26 November 2026, of 1.32 on 23 March 2027.
-
-Raise it by then (aws-samples/sample-apex-skills, "EKS Version Support Calendar").
-"""
+SUPPORT_ENDS = {
+    (1, 28): date(2025, 11, 26),
+    (1, 29): date(2026, 3, 23),
+    (1, 30): date(2026, 7, 23),
+    (1, 31): date(2026, 11, 26),
+    (1, 32): date(2027, 3, 23),
+    (1, 33): date(2027, 7, 29),
+    (1, 34): date(2027, 12, 2),
+    (1, 35): date(2028, 3, 27),
+}
+"""Days on which extended support ends (EKS User Guide, "Amazon EKS Kubernetes release calendar"). Older versions have none; newer
+ones are not listed yet, and nothing is said of them."""
 EVERYWHERE = frozenset({"0.0.0.0/0", "::/0"})
 
 
@@ -98,14 +106,19 @@ def control_plane_logs(properties: Properties) -> Iterator[str]:
     types=[CLUSTER],
     severity="high",
     anchors=["CKV_AWS_339", "EKS.2"],
-    remedy=f"Name a version in `eks.version`, {OLDEST[0]}.{OLDEST[1]} or newer.",
+    remedy="Name a version in `eks.version` that EKS supports, best one in standard support.",
 )
-def version_supported(properties: Properties) -> Iterator[str]:
+def version_supported(properties: Properties, today: date | None = None) -> Iterator[str]:
+    """Support ends at the beginning of the day (UTC)."""
     version = properties.get("version")
     if not version:
         yield "no Kubernetes version is named, so EKS's newest is taken on whatever day this runs"
-    elif tuple(int(number) for number in str(version).split(".")[:2]) < OLDEST:
-        yield f"Kubernetes {version} is at the end of EKS's support, or past it"
+        return
+    major, minor, *_ = (int(number) for number in str(version).split("."))
+    if (major, minor) < min(SUPPORT_ENDS):
+        yield f"EKS supports Kubernetes {version} no more"
+    elif (today or datetime.now(UTC).date()) >= (ends := SUPPORT_ENDS.get((major, minor), date.max)):
+        yield f"EKS ended its support of Kubernetes {version} on {ends}"
 
 
 @EKS.rule(

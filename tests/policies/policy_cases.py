@@ -154,8 +154,8 @@ CASES: dict[str, list[Case]] = {
     "eks-version-supported": [
         Case(
             EKS,
-            ({"version": "1.34"}, {"version": "1.32"}),
-            (({"version": "1.31"}, "1.31"), ({"version": "1.9"}, "1.9"), ({}, "named")),
+            ({"version": "1.99"},),
+            (({"version": "1.30"}, "on 2026-07-23"), ({"version": "1.9"}, "1.9 no more"), ({}, "named")),
         )
     ],
     "eks-access-entries": [
@@ -217,9 +217,10 @@ CASES: dict[str, list[Case]] = {
     "sg-open-ingress": [
         Case(
             "aws:ec2/securityGroup:SecurityGroup",
-            ({}, {"ingress": [{**WORLD, "cidrBlocks": ["10.0.0.0/8"]}], "egress": [WORLD]}),
+            ({}, {"ingress": [{**WORLD, "cidrBlocks": ["10.0.0.0/8", "203.0.113.0/24"]}], "egress": [WORLD]}),
             (
                 ({"ingress": [WORLD]}, "port 22"),
+                ({"ingress": [{**WORLD, "cidrBlocks": ["0.0.0.0/1", "128.0.0.0/1"]}]}, "(128.0.0.0/1)"),
                 ({"ingress": [{**WORLD, "protocol": "-1", "cidrBlocks": [], "ipv6CidrBlocks": ["::/0"]}]}, "every port"),
             ),
         ),
@@ -233,9 +234,15 @@ CASES: dict[str, list[Case]] = {
             (
                 {"ipProtocol": "tcp", "fromPort": 443, "toPort": 443, "cidrIpv4": "10.0.0.0/16"},
                 {"ipProtocol": "-1", "referencedSecurityGroupId": "sg"},
+                {"ipProtocol": "-1", "cidrIpv4": "10.0.0.0/8"},
+                {"ipProtocol": "-1", "cidrIpv6": "fc00::/7"},
+                {"ipProtocol": "-1", "cidrIpv6": "2001:db8::/32"},
             ),
             (
                 ({"ipProtocol": "tcp", "fromPort": 443, "toPort": 443, "cidrIpv4": "0.0.0.0/0"}, "port 443"),
+                ({"ipProtocol": "-1", "cidrIpv4": "52.0.0.0/8"}, "(52.0.0.0/8)"),
+                ({"ipProtocol": "-1", "cidrIpv4": "10.0.0.0/7"}, "(10.0.0.0/7)"),
+                ({"ipProtocol": "-1", "cidrIpv6": "2000::/3"}, "(2000::/3)"),
                 ({"ipProtocol": "-1", "cidrIpv6": "::/0"}, "every port"),
             ),
         ),
@@ -292,6 +299,7 @@ CASES: dict[str, list[Case]] = {
             (
                 (document(allow("*", "*")), "everything on everything"),
                 (document({"Effect": "Allow", "NotAction": "iam:*", "Resource": "*"}), "but what"),
+                (document({"Effect": "Allow", "Action": "*", "NotResource": "arn:aws:s3:::b"}), "everything on everything but"),
             ),
         ),
         Case(
@@ -308,7 +316,11 @@ CASES: dict[str, list[Case]] = {
                 document(allow("s3:GetObject", ["arn:aws:s3:::b/*"])),
                 document(allow("kms:Decrypt", "*", Condition={"StringEquals": {"kms:ViaService": "s3"}})),
             ),
-            ((document(allow(["ec2:DescribeVpcs", "s3:GetObject"], "*")), "s3:GetObject"),),
+            (
+                (document(allow(["ec2:DescribeVpcs", "s3:GetObject"], "*")), "s3:GetObject"),
+                (document({"Effect": "Allow", "Action": "s3:GetObject", "NotResource": ["arn:aws:s3:::b"]}), "s3:GetObject"),
+                (document({"Effect": "Allow", "NotAction": ["iam:*"], "Resource": "*"}), "all but iam:*"),
+            ),
         )
     ],
     "iam-no-escalation": [
@@ -317,8 +329,12 @@ CASES: dict[str, list[Case]] = {
             (
                 document(allow("iam:PassRole", ["arn:aws:iam::1:role/one"])),
                 document(allow("iam:PassRole", "*", Condition={"StringEquals": {"iam:PassedToService": "eks"}})),
+                document({"Effect": "Allow", "NotAction": ["iam:*", "sts:*"], "Resource": "*"}),
+                document({"Effect": "Deny", "Action": "*", "NotResource": "arn:aws:s3:::b"}),
             ),
             (
+                (document({"Effect": "Allow", "Action": "*", "NotResource": "arn:aws:s3:::b"}), "iam:AddUserToGroup"),
+                (document({"Effect": "Allow", "NotAction": "iam:*", "Resource": "*"}), "sts:AssumeRole"),
                 (document(allow("iam:PassRole", "*")), "iam:PassRole"),
                 (document(allow("iam:Put*", "*")), "iam:PutGroupPolicy"),
                 (document(allow("iam:passrole", "*")), "PassRole"),

@@ -6,10 +6,12 @@ import ast
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from platform_support import declared
 from policy_cases import CASES, Case, StackCase, urn
 from policy_stacks import STACKS
 from pulumi_policy import (
@@ -25,10 +27,13 @@ from pulumi_policy.proxy import unknown_checking_proxy
 
 import policies
 from config.catalogue import instance_type
+from config.findings import Severity, Where
+from governance.platform.kubernetes import SUPPORT, kubernetes_findings
 from policies.dispatch import NAME, Dispatch
 from policies.model import Resource, Rule
 from policies.rules import DOMAINS, RULES
 from policies.rules.capacity import amount_of
+from policies.rules.eks import SUPPORT_ENDS, version_supported
 from policies.settings import load
 
 SETTINGS = load()
@@ -174,6 +179,17 @@ def test_instances_in_the_settings_are_as_in_the_catalogue() -> None:
         assert amount_of(amounts["cpu"]) == kind.vcpu
         assert amount_of(amounts["memory"]) == kind.memory_mib * 2**20
         assert amounts.get("accelerators", 0) == amounts.get("nvidia.com/gpu", 0) == (kind.accelerators or 0)
+
+
+@pytest.mark.parametrize("version", [f"1.{minor}" for minor in range(26, 38)])
+def test_a_kubernetes_version_is_refused_where_and_when_the_check_refuses_it(version: str) -> None:
+    """The pack has a calendar of its own, which must be that of the check: on the day of an end, and on the day before."""
+    cluster, where = declared(eks={"version": version}), Where("environments/dev.yaml", 1, 1)
+    ends = {day for both in SUPPORT.values() for day in both} | set(SUPPORT_ENDS.values())
+    for day in sorted(ends | {end - timedelta(1) for end in ends} | {date(2026, 11, 21)}):
+        found = list(kubernetes_findings(cluster, "managed", day, where, where))
+        refused = any(one.severity is Severity.ERROR for one in found)
+        assert bool(list(version_supported({"version": version}, day))) is refused, f"{day}: {found}"
 
 
 def test_the_pack_stands_by_itself_and_its_rules_know_no_pulumi() -> None:
