@@ -16,6 +16,8 @@ from policies.rules.capacity import amount_of
 FILE = Path(__file__).parent / "settings.yaml"
 _KEYS = ("levels", "waivers", "tags", "instances", "capacity", "lifecycle_buckets")
 _WAIVER_KEYS = ("rule", "resource", "stack", "reason", "until")
+_WAIVER_TEXTS = {"rule": "", "reason": "", "resource": "*", "stack": "*"}
+"""Fields of a waiver that are texts, with their defaults."""
 _SHORTEST_REASON = 10
 
 
@@ -86,7 +88,7 @@ def load(path: Path = FILE) -> Settings:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingsError(str(path), [f"can't be read: {error.strerror}"]) from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a day that no calendar has, or other bytes than UTF-8
         raise SettingsError(str(path), [f"is no YAML: {' '.join(str(error).split())}"]) from None
     return parse(data or {}, str(path))
 
@@ -169,17 +171,20 @@ def _waiver(item: Any) -> tuple[Waiver | None, list[str]]:
     if not isinstance(item, Mapping):
         return None, ["must be a map"]
     problems = list(_unknown(item, _WAIVER_KEYS, "field"))
-    if item.get("rule") not in RULES:
-        problems.append(f"there is no rule `{item.get('rule')}`")
-    reason = str(item.get("reason", ""))
-    if len(reason) < _SHORTEST_REASON:
+    texts = {key: item.get(key, default) for key, default in _WAIVER_TEXTS.items()}
+    wrong = [key for key, value in texts.items() if not isinstance(value, str)]
+    problems += (f"{key} must be a text" for key in wrong)
+    if "rule" not in wrong and texts["rule"] not in RULES:
+        problems.append(f"there is no rule `{texts['rule']}`")
+    if "reason" not in wrong and len(texts["reason"]) < _SHORTEST_REASON:
         problems.append(f"give a reason of {_SHORTEST_REASON} characters or more: somebody reads it when the day has come")
     until = item.get("until")
     try:
-        day = until if isinstance(until, date) else date.fromisoformat(str(until))
+        # A time of day is a date too, to Python, but can't be compared with one.
+        day = until if isinstance(until, date) and not isinstance(until, datetime) else date.fromisoformat(str(until))
     except ValueError:
         day = date.min
         problems.append(f"until: `{until}` is no day; write one as 2027-03-31")
     if problems:
         return None, problems
-    return Waiver(item["rule"], reason, day, item.get("resource", "*"), item.get("stack", "*")), []
+    return Waiver(until=day, **texts), []

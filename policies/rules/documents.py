@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from policies.model import has
+
 Statement = Mapping[str, Any]
 
 
@@ -62,8 +64,15 @@ def conditions(statement: Statement) -> dict[str, dict[str, Any]]:
 
 
 def everywhere(statement: Statement) -> bool:
-    """Whether the statement is about every resource."""
-    return "*" in listed(statement, "Resource")
+    """Whether the statement is about every resource, or about all but some."""
+    return "*" in listed(statement, "Resource") or has(statement, "NotResource")
+
+
+def covers(statement: Statement, action: str) -> bool:
+    """Whether an action is among those that the statement names, or among all but those that it names."""
+    if has(statement, "NotAction"):
+        return not matches(listed(statement, "NotAction"), action)
+    return matches(listed(statement, "Action"), action)
 
 
 def label(statement: Statement) -> str:

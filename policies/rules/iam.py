@@ -10,6 +10,7 @@ from policies.rules.documents import (
     Statement,
     allowed,
     conditions,
+    covers,
     everywhere,
     is_everybody,
     label,
@@ -70,7 +71,7 @@ WITHOUT_ACCOUNT = ("ec2.amazonaws.com", "pods.eks.amazonaws.com")
 def no_full_access(properties: Properties) -> Iterator[str]:
     for statement in _documents(properties):
         if any(action in {"*", "*:*"} for action in listed(statement, "Action")) and everywhere(statement):
-            yield f"{label(statement)} allows everything on everything"
+            yield f"{label(statement)} allows everything on {_resources(statement)}"
         if has(statement, "NotAction"):
             yield f"{label(statement)} allows everything but what it names"
 
@@ -88,8 +89,10 @@ def no_wildcard_resource(properties: Properties) -> Iterator[str]:
         if not everywhere(statement) or statement.get("Condition"):
             continue
         wide = [action for action in listed(statement, "Action") if not matches(UNRESTRICTABLE, action)]
+        if has(statement, "NotAction"):
+            wide = [f"all but {', '.join(listed(statement, 'NotAction'))}"]
         if wide:
-            yield f"{label(statement)} allows {', '.join(wide)} on everything"
+            yield f"{label(statement)} allows {', '.join(wide)} on {_resources(statement)}"
 
 
 @IAM.rule(
@@ -104,7 +107,7 @@ def no_escalation(properties: Properties) -> Iterator[str]:
     for statement in _documents(properties):
         if not everywhere(statement) or "iam:passedtoservice" in conditions(statement):
             continue
-        found = [action for action in ESCALATION if matches(listed(statement, "Action"), action)]
+        found = [action for action in ESCALATION if covers(statement, action)]
         if found:
             yield f"{label(statement)} lets its holder get any right, by {', '.join(found[:3])}"
 
@@ -146,6 +149,10 @@ def trust(properties: Properties) -> Iterator[str]:
                 yield f"the whole account {name} may take the role"
             elif kind == "Service" and name not in WITHOUT_ACCOUNT and not tests.keys() & {"aws:sourceaccount", "aws:sourcearn"}:
                 yield f"{name} may take the role for whatever account asks it to"
+
+
+def _resources(statement: Statement) -> str:
+    return "everything but what it names" if has(statement, "NotResource") else "everything"
 
 
 def _documents(properties: Properties) -> Iterator[Statement]:

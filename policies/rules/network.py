@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from policies.model import Domain, Properties, Resource, Stack, Violation, has, items
 
@@ -15,7 +16,11 @@ INGRESS, EGRESS = (
     "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
     "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
 )
-WORLD = frozenset({"0.0.0.0/0", "::/0"})
+PRIVATE = (ip_network("10.0.0.0/8"), ip_network("fc00::/7"))
+"""Addresses of one's own (RFC 1918, RFC 4193), as far as a block of them may be as large as what counts as the internet."""
+SHORTEST = {4: 9, 6: 13}
+"""By version of IP. Shorter prefixes are nobody's network: an IPv4 /8 has 16 million addresses, an IPv6 /12 is a whole regional
+registry's. And 60 blocks from here on, as many as a security group has rules, are less than an eighth of the internet."""
 SERVICES = ("ecr.api", "ecr.dkr", "ssm")
 """Interface endpoints without which pulling images and Session Manager leave the VPC."""
 
@@ -81,7 +86,7 @@ def default_group_closed(properties: Properties) -> Iterator[str]:
 def open_ingress(properties: Properties) -> Iterator[str]:
     for rule in _rules(properties, "ingress"):
         for block in _world(rule):
-            yield f"traffic from the whole internet ({block}) comes in on {_ports(rule)}"
+            yield f"traffic from {block} comes in on {_ports(rule)}"
 
 
 @NETWORK.rule(
@@ -96,7 +101,7 @@ def open_ingress(properties: Properties) -> Iterator[str]:
 def open_egress(properties: Properties) -> Iterator[str]:
     for rule in _rules(properties, "egress"):
         for block in _world(rule):
-            yield f"everything goes out to the whole internet ({block})"
+            yield f"everything goes out to {block}"
 
 
 @NETWORK.rule(
@@ -163,13 +168,17 @@ def _rules(properties: Properties, direction: str) -> Iterator[Properties]:
 
 
 def _world(rule: Mapping[str, object]) -> Iterator[str]:
-    for key in ("cidrIpv4", "cidrIpv6"):
-        if rule.get(key) in WORLD:
-            yield str(rule[key])
-    for key in ("cidrBlocks", "ipv6CidrBlocks"):
-        for block in items(rule, key):
-            if block in WORLD:
-                yield str(block)
+    """The rule's blocks that are the internet, or much of it, as a message names them. Raises ValueError for what is no block."""
+    blocks = [rule[key] for key in ("cidrIpv4", "cidrIpv6") if rule.get(key)]
+    blocks += [block for key in ("cidrBlocks", "ipv6CidrBlocks") for block in items(rule, key)]
+    for block in map(str, blocks):
+        network = ip_network(block, strict=False)
+        if network.prefixlen < SHORTEST[network.version] and not any(_inside(network, own) for own in PRIVATE):
+            yield f"{'a large part of the' if network.prefixlen else 'the whole'} internet ({block})"
+
+
+def _inside(network: IPv4Network | IPv6Network, outer: IPv4Network | IPv6Network) -> bool:
+    return network.version == outer.version and network.network_address in outer and network.broadcast_address in outer
 
 
 def _ports(rule: Properties) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +198,36 @@ def test_every_mistake_in_the_settings_is_told_at_once(tmp_path: Path) -> None:
         load(tmp_path / "bad.yaml")
     with pytest.raises(SettingsError, match="must be a map"):
         parse([], "x")
+
+
+@pytest.mark.parametrize(
+    ("mistake", "words"),
+    [
+        ({"until": datetime(2027, 3, 31, tzinfo=UTC)}, "is no day"),
+        ({"rule": ["sg-open-ingress"]}, "rule must be a text"),
+        ({"rule": {}}, "rule must be a text"),
+        ({"resource": 5}, "resource must be a text"),
+        ({"stack": ["dev"]}, "stack must be a text"),
+        ({"reason": ["a partner's", "test until June"]}, "reason must be a text"),
+    ],
+)
+def test_a_waiver_of_another_shape_is_a_finding(mistake: dict[str, Any], words: str) -> None:
+    (right,) = waiver("2999-01-31")["waivers"]
+    with pytest.raises(SettingsError) as error:
+        parse({"waivers": [right | mistake]}, "settings.yaml")
+    (problem,) = error.value.problems
+    assert problem.startswith("waivers[0]: ")
+    assert words in problem
+
+
+def test_a_time_of_day_in_a_file_is_no_day(tmp_path: Path) -> None:
+    head = "waivers: [{rule: kms-rotation, reason: Somebody else's key, until: "
+    (tmp_path / "time.yaml").write_text(f"{head}2027-03-31T00:00:00Z}}]")
+    with pytest.raises(SettingsError, match="`2027-03-31 00:00:00\\+00:00` is no day"):
+        load(tmp_path / "time.yaml")
+    (tmp_path / "never.yaml").write_text(f"{head}2027-02-30}}]")
+    with pytest.raises(SettingsError, match="is no YAML"):
+        load(tmp_path / "never.yaml")
 
 
 def test_the_configuration_has_the_settings_of_the_file() -> None:
