@@ -105,12 +105,11 @@ def ok(runner: Runner, name: str) -> str:
 
 
 def test_what_the_policies_refuse_fails_the_preview_and_is_told(runner: Runner) -> None:
-    (runner.folder / "environments/main.yaml").write_text(ENVIRONMENT.replace("count: 2", "count: 1") + "  overcommit: allow\n")
-    (runner.folder / "teams/alpha.yaml").write_text(TEAM.replace("accelerators: 4", "accelerators: 400"))
+    (runner.folder / "teams/alpha.yaml").write_text(TEAM + "sharing: {borrow_unlimited: true}\n")
     done = run(runner, "pull-request.preview")
     assert done.returncode != 0
     assert comment(runner).startswith("<details><summary>Preview of main failed</summary>")
-    assert "docs/policies.md#" in comment(runner), comment(runner)
+    assert "[quota-cohort-limits]" in comment(runner)
     assert run(runner, "deploy.up").returncode != 0
     declare(runner)
 
