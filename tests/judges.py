@@ -26,6 +26,7 @@ from governance.platform.payload import cluster_args
 from live.connection import ApiError, Connection
 
 ARN = "arn:aws:sagemaker:us-west-2:111122223333:cluster/abcdefghijkl"
+REFUSED_BY_BOTH = "refused by the checks, refused by a server too"
 PLURALS = {
     "ClusterQueue": "clusterqueues",
     "ClusterRole": "clusterroles",
