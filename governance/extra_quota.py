@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date, timedelta
 
 from config.catalogue import InstanceType, instance_types
@@ -40,6 +41,16 @@ def has_ended(team: Team, kind: str, today: date) -> bool:
     return any(today > extra.until and not extra.quota.keys().isdisjoint(keys) for extra in team.extra_quota.values())
 
 
+def any_ended(team: Team, today: date) -> bool:
+    """Whether an entry of the team has ended."""
+    return any(today > extra.until for extra in team.extra_quota.values())
+
+
+def as_if_none_had_ended(platform: Platform) -> Platform:
+    """The same declarations with every entry still counting."""
+    return replace(platform, today=date.min)
+
+
 def _keys(kind: InstanceType) -> tuple[str, ...]:
     """Quota keys that mean the type, among others."""
     return (kind.name, kind.family, kind.accelerator) if kind.accelerator else (kind.name, kind.family)
@@ -53,7 +64,8 @@ def extra_quota_findings(platform: Platform) -> Iterator[Finding]:
             entry = f"the extra quota `{name}` of team `{team.name}` ({', '.join(extra.quota)})"
             if platform.today > extra.until:
                 message = f"{entry} ended on {extra.until}: it counts nothing, and the next deployment takes the amount away"
-                yield Finding("extra-quota-ended", Severity.WARNING, where, message, "remove it, or give it a later date")
+                remedy = "remove it once no job of the team runs on what it gave, or give it a later date"
+                yield Finding("extra-quota-ended", Severity.WARNING, where, message, remedy)
             elif platform.today >= extra.until - NOTICE:
                 message = f"{entry} ends on {extra.until}; the first deployment after that day takes the amount away"
                 remedy = "tell the team; give it a later date if it is needed longer"

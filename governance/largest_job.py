@@ -6,8 +6,9 @@ and for allocatable vCPU and memory; other amounts for what they name, and for n
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import cache
 
 from config.catalogue import InstanceType, instance_types
 from config.findings import Finding, Severity, Where
@@ -16,7 +17,7 @@ from config.load import Platform
 from config.team import Team
 from governance.allocatable import allocatable
 from governance.amounts import AmountError, Request, problems, request_of, specification
-from governance.extra_quota import has_ended
+from governance.extra_quota import any_ended
 from governance.model import ClusterPlan, TeamPlan
 from governance.quotas import amount_finding, node_resources
 from governance.remedies import Supplies, larger_borrowing, words
@@ -41,9 +42,14 @@ class Job:
         return {resource: amount for resource, amount in asked.items() if amount}
 
 
-def largest_job_findings(platform: Platform, clusters: Collection[ClusterPlan]) -> Iterator[Finding]:
-    """Jobs that no cluster of their team can ever admit, that no cluster has the nodes for, or that leave nodes no room."""
-    supplies = Supplies()
+def largest_job_findings(
+    platform: Platform, clusters: Collection[ClusterPlan], lasting: Callable[[str], ClusterPlan]
+) -> Iterator[Finding]:
+    """Jobs that no cluster of their team can ever admit, that no cluster has the nodes for, or that leave nodes no room.
+
+    `lasting` gives a cluster's plan as if no extra quota had ended.
+    """
+    supplies, earlier = Supplies(), _Earlier(platform, lasting)
     for team in platform.teams.values():
         own = [cluster for cluster in clusters if team.name in cluster.teams]
         for name, amounts in team.largest_job.items():
@@ -53,17 +59,33 @@ def largest_job_findings(platform: Platform, clusters: Collection[ClusterPlan]) 
             if not wrong:
                 where = platform.where(team.name, path, key=True)
                 yield from _whole_nodes(job, where)
-                yield from _possible(job, own, platform, where, supplies)
+                yield from _possible(job, own, where, supplies, earlier)
+
+
+class _Earlier:
+    """Whether a job was possible while extra quota counted that has ended since, the team's own or a lender's.
+
+    A day that passes takes the amount away. It must not refuse everybody's deployment as well.
+    """
+
+    def __init__(self, platform: Platform, lasting: Callable[[str], ClusterPlan]) -> None:
+        self._lasting = cache(lasting)
+        self._ended = {team.name for team in platform.teams.values() if any_ended(team, platform.today)}
+
+    def possible(self, job: Job, clusters: Collection[ClusterPlan]) -> bool:
+        changed = [cluster.name for cluster in clusters if not self._ended.isdisjoint(cluster.teams)]
+        return any(not _short(job, self._lasting(name)) for name in changed)
 
 
 def _possible(
-    job: Job, clusters: Collection[ClusterPlan], platform: Platform, where: Where, supplies: Supplies
+    job: Job, clusters: Collection[ClusterPlan], where: Where, supplies: Supplies, earlier: _Earlier
 ) -> Iterator[Finding]:
     """Nothing where one of the clusters can run it: a job runs on one."""
     admitting = [cluster for cluster in clusters if not _short(job, cluster)]
     if clusters and not admitting:
         best = min(clusters, key=lambda cluster: (max(_short(job, cluster).values()), cluster.name))
-        yield _never(job, best, platform, where, supplies)
+        severity = Severity.WARNING if earlier.possible(job, clusters) else Severity.ERROR
+        yield _never(job, best, severity, where, supplies)
     lacking = [_lacking(job, cluster) for cluster in admitting]
     if lacking and all(lacking):
         message = f"team `{job.team.name}` plans a job of {lacking[0]}; quotas would admit it, and it would wait for nodes"
@@ -87,7 +109,7 @@ def _reach(job: Job, queue: TeamPlan) -> dict[str, int]:
     return {quota.resource: queue.largest[flavor.flavor, quota.resource] for flavor in found for quota in flavor.quotas}
 
 
-def _never(job: Job, cluster: ClusterPlan, platform: Platform, where: Where, supplies: Supplies) -> Finding:
+def _never(job: Job, cluster: ClusterPlan, severity: Severity, where: Where, supplies: Supplies) -> Finding:
     queue, asked = cluster.teams[job.team.name], job.demand(cluster.covered)
     tell, reach = next(iter(_short(job, cluster))), _reach(job, queue)
     own = next((f.nominal() for f in queue.flavors if f.instance_type == job.kind.name), {}).get(tell, 0)
@@ -99,7 +121,6 @@ def _never(job: Job, cluster: ClusterPlan, platform: Platform, where: Where, sup
     )
     borrowing = larger_borrowing(job.team, job.kind, asked, cluster, supplies.of(cluster))
     remedy = f"raise the quota to {words(job.team.largest_job[job.kind.name])}, or plan a smaller job"
-    severity = Severity.WARNING if has_ended(job.team, job.kind.name, platform.today) else Severity.ERROR
     return Finding("largest-job-never", severity, where, message, f"{borrowing}, {remedy}" if borrowing else remedy)
 
 

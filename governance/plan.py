@@ -17,6 +17,7 @@ from governance.adopted import adopted_findings
 from governance.backends import feature_findings, limit_findings
 from governance.checks import platform_findings
 from governance.cluster_checks import cluster_findings
+from governance.extra_quota import as_if_none_had_ended
 from governance.flavors import FlavorPlan, adopted, flavor, order
 from governance.largest_job import largest_job_findings
 from governance.manager import manager_configuration
@@ -24,8 +25,9 @@ from governance.model import ClusterPlan, CohortPlan, FlavorQuota, Plan, Priorit
 from governance.platform.checks import build_findings, built_findings
 from governance.platform.model import PlatformPlan
 from governance.platform.plan import platform_plan
-from governance.quotas import ByType, absolute, capacity, guarantees, sum_by_type
+from governance.quotas import ByType, capacity, sum_by_type
 from governance.sharing import Member, Quota, limits, parents_first, potentials
+from governance.team_amounts import TeamAmounts, team_amounts
 from governance.units import COVERED, PODS, Resources
 from governance.waivers import set_aside
 
@@ -41,7 +43,11 @@ def plan(platform: Platform) -> Plan:
     clusters = {
         name: _cluster(name, declared, platform, findings) for name, declared in sorted(platform.environment.clusters.items())
     }
-    findings.extend(largest_job_findings(platform, clusters.values()))
+
+    def lasting(name: str) -> ClusterPlan:
+        return _cluster(name, clusters[name].declared, as_if_none_had_ended(platform), [])
+
+    findings.extend(largest_job_findings(platform, clusters.values(), lasting))
     return Plan(platform.name, platform.environment.governance.backend, clusters, tuple(by_place(set_aside(platform, findings))))
 
 
@@ -49,17 +55,6 @@ def review(project: Project, environment: str) -> list[Finding]:
     """Every finding on an environment in reading order: on its files, and on what those of them mean that could be read."""
     platform, findings = project.declared(environment)
     return findings if platform is None else list(plan(platform).findings)
-
-
-@dataclass(frozen=True, slots=True)
-class _Amounts:
-    """One team's amounts by instance type."""
-
-    nominal: ByType
-    borrow: ByType
-    lend: ByType
-    whole: frozenset[str]
-    """Types whose guarantee is of whole instances alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +70,7 @@ class _Shared:
 def _cluster(name: str, declared: Cluster, platform: Platform, findings: list[Finding]) -> ClusterPlan:
     governance = platform.environment.governance
     teams = [team for team in platform.teams.values() if team.clusters is None or name in team.clusters]
-    amounts = {team.name: _amounts(team, declared, platform, findings) for team in teams}
+    amounts = {team.name: team_amounts(team, declared, platform, findings) for team in teams}
     held = capacity(name, declared.instance_groups, platform, findings)
     shared = _shared(platform, declared, amounts.values(), held)
     queues = {team.name: _team(team, shared, amounts[team.name]) for team in teams}
@@ -109,12 +104,6 @@ def _cluster(name: str, declared: Cluster, platform: Platform, findings: list[Fi
     return result
 
 
-def _amounts(team: Team, declared: Cluster, platform: Platform, findings: list[Finding]) -> _Amounts:
-    nominal, whole = guarantees(team, declared, platform, findings)
-    borrow = absolute(team, "borrow", platform, findings)
-    return _Amounts(nominal, borrow, absolute(team, "lend", platform, findings), whole)
-
-
 def _platform(platform: Platform, name: str, declared: Cluster) -> PlatformPlan | None:
     """None where the network can't be divided among its zones, which is a finding already."""
     if not isinstance(declared, HyperPodCluster):
@@ -125,15 +114,15 @@ def _platform(platform: Platform, name: str, declared: Cluster) -> PlatformPlan 
         return None
 
 
-def _shared(platform: Platform, declared: Cluster, amounts: Iterable[_Amounts], held: ByType) -> _Shared:
+def _shared(platform: Platform, declared: Cluster, amounts: Iterable[TeamAmounts], held: ByType) -> _Shared:
     groups: dict[str, list[InstanceGroup]] = {}
     for group in declared.instance_groups.values():
         groups.setdefault(group.instance_type, []).append(group)
     used = set(groups)
     resources: set[str] = {resource for of_type in held.values() for resource in of_type}
-    for team in amounts:
-        used |= team.nominal.keys() | team.borrow.keys()
-        resources |= {resource for by_type in (team.nominal, team.borrow) for of_type in by_type.values() for resource in of_type}
+    for by_type in (by_type for team in amounts for by_type in team.listed()):
+        used |= by_type.keys()
+        resources |= {resource for of_type in by_type.values() for resource in of_type}
     kinds = {kind.name: kind for kind in order(instance_types()[name] for name in used)}
     governance = platform.environment.governance
     flavors = {
@@ -145,11 +134,11 @@ def _shared(platform: Platform, declared: Cluster, amounts: Iterable[_Amounts], 
     return _Shared(platform, kinds, flavors, governance.resources or (*COVERED, *sorted(resources - set(COVERED))))
 
 
-def _team(team: Team, shared: _Shared, amounts: _Amounts) -> TeamPlan:
+def _team(team: Team, shared: _Shared, amounts: TeamAmounts) -> TeamPlan:
     cohort = _cohort(team, shared.platform)
     fair = shared.platform.environment.governance.idle_compute == "fair_share"
     covered = (*shared.covered, PODS) if team.max_pods is not None else shared.covered
-    kinds = order((shared.kinds[kind] for kind in amounts.nominal.keys() | amounts.borrow.keys()), team.flavors)
+    kinds = order((shared.kinds[kind] for kind in {kind for by_type in amounts.listed() for kind in by_type}), team.flavors)
     return TeamPlan(
         name=team.name,
         namespace=team.names.namespace or names.namespace(team.name),
@@ -187,7 +176,10 @@ def _or(value: str | None, default: str) -> str:
     return default if value is None else value
 
 
-def _quotas(team: Team, cohort: str | None, kind: str, covered: tuple[str, ...], amounts: _Amounts) -> tuple[Quota, ...]:
+def _quotas(team: Team, cohort: str | None, kind: str, covered: tuple[str, ...], amounts: TeamAmounts) -> tuple[Quota, ...]:
+    if kind not in amounts.nominal and kind not in amounts.borrow:
+        # Extra quota that has ended: not even a limit in percent, or none at all, lets the team have any.
+        return tuple(Quota(resource, 0, 0, 0) if cohort else Quota(resource, 0) for resource in covered)
     nominal = amounts.nominal.get(kind, {})
     shares = {"in_cohort": cohort is not None}
     quotas = [

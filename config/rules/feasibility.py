@@ -143,7 +143,7 @@ FEASIBILITY = Category(
             "largest-job-never",
             "A planned job that can never be admitted",
             "It is larger than the team's quota and all that it may borrow: Kueue leaves it pending for good, even on an idle "
-            "cluster. A warning where extra quota that has ended was what allowed it.",
+            "cluster. A warning where extra quota that has ended, the team's own or a lender's, was what allowed it.",
             "Raise the quota or the borrow limit as the message says, or plan a smaller job.",
             source=_REACH,
             example=Example(team="largest_job: {ml.p5.48xlarge: {accelerators: 24}}"),
@@ -171,8 +171,9 @@ FEASIBILITY = Category(
         warning(
             "extra-quota-ended",
             "Extra quota past its date",
-            "It counts nothing any more: the next deployment takes the amount away from the team.",
-            "Remove it, or give it a later date and say why.",
+            "It counts nothing any more: the next deployment takes the amount away from the team. While the entry stands in the "
+            "file, a type that the team has through it alone stays in its queue with a quota of zero: jobs may still hold it.",
+            "Remove it once no job of the team runs on what it gave, or give it a later date and say why.",
             example=Example(
                 team="extra_quota: {paper: {quota: {ml.p5.48xlarge: {instances: 1}}, until: 2020-05-31, reason: a paper is due}}"
             ),

@@ -17,7 +17,7 @@ from managed_support import MANAGED, managed_teams
 from strategies import TYPES, ProjectData, amounts, projects, write
 
 from config.catalogue import instance_types
-from config.findings import Finding, Severity
+from config.findings import Finding, Severity, has_errors
 from config.load import Platform
 from governance.contract import job_contracts
 from governance.managed import compute_quota
@@ -25,6 +25,7 @@ from governance.model import Plan
 from governance.plan import plan, review
 from governance.summary import team_rows, type_rows
 from governance.units import CPU, EFA, GPU
+from live.guards import flavor_findings
 
 DAY = date(2026, 11, 21)
 ERROR, WARNING, ADVICE = Severity.ERROR, Severity.WARNING, Severity.ADVICE
@@ -142,17 +143,115 @@ def without_extra(made: ProjectData) -> ProjectData:
     return ProjectData(made.environment, teams)
 
 
+def numbers(found: Plan) -> dict[str, Any]:
+    """What anybody can have of anything, without what is none."""
+    teams = {
+        (name, team.name, flavor.flavor, quota.resource): (quota.nominal, most, quota.borrowing_limit, quota.lending_limit)
+        for name, cluster in found.clusters.items()
+        for team in cluster.teams.values()
+        for flavor in team.flavors
+        for quota in flavor.quotas
+        if (most := team.largest[flavor.flavor, quota.resource]) or quota.nominal
+    }
+    pools = {
+        (name, flavor.flavor, quota.resource): quota.nominal
+        for name, cluster in found.clusters.items()
+        for flavor in cluster.cohorts[0].pool
+        for quota in flavor.quotas
+        if quota.nominal
+    }
+    return {"teams": teams, "pools": pools}
+
+
+def bare(found: Plan) -> Plan:
+    """Without amounts, and without the flavors that have them."""
+    return replace(
+        found,
+        findings=(),
+        clusters={
+            name: replace(
+                cluster,
+                kinds={},
+                flavors={},
+                covered=(),
+                topologies=(),
+                cohorts=tuple(replace(cohort, pool=()) for cohort in cluster.cohorts),
+                teams={of: replace(team, flavors=(), covered=(), largest={}) for of, team in cluster.teams.items()},
+            )
+            for name, cluster in found.clusters.items()
+        },
+    )
+
+
 @given(projects(most_teams=3), st.data())
-def test_past_its_day_the_plan_is_the_one_without_it(drawn: ProjectData, data: st.DataObject) -> None:
+def test_past_its_day_the_plan_has_the_numbers_of_the_one_without_it(drawn: ProjectData, data: st.DataObject) -> None:
     kind = data.draw(st.sampled_from(TYPES))
     day = DAY - timedelta(days=data.draw(st.integers(1, 1000)))
     entry = {"quota": {kind: {"instances": 3}}, "until": day.isoformat(), "reason": "a paper is due"}
     made = without_extra(drawn)
     teams = {name: {**declared, "extra_quota": {"paper": entry}} for name, declared in made.teams.items()}
     one, other = planned(teams, made.environment), planned(made.teams, made.environment)
-    assert replace(one, findings=()) == replace(other, findings=())
+    assert numbers(one) == numbers(other)
+    assert bare(one) == bare(other)
     told = [f for f in one.findings if f.id == "extra-quota-ended"]
     assert sorted(f.where.file for f in told) == sorted(f"teams/{name}.yaml" for name in made.teams)
+
+
+@given(projects(most_teams=3), st.data())
+def test_no_queue_loses_a_flavor_or_a_resource_by_a_day_that_passes(drawn: ProjectData, data: st.DataObject) -> None:
+    """Workloads may hold quota on them; Kueue would forget it, so the cluster refuses that. And no error comes with the day."""
+    key = data.draw(st.sampled_from([*TYPES, "p5", "nvidia"]))
+    asked = {"instances": 1} if key not in instance_types() else data.draw(amounts([instance_types()[key]]))
+    entry = {"quota": {key: asked}, "until": DAY.isoformat(), "reason": "a paper is due"}
+    made = without_extra(drawn)
+    teams = {name: {**declared, "extra_quota": {"paper": entry}} for name, declared in made.teams.items()}
+    last, after = (planned(teams, made.environment, day) for day in (DAY, DAY + timedelta(days=1)))
+    for name, cluster in last.clusters.items():
+        assert after.clusters[name].flavors == cluster.flavors
+        assert after.clusters[name].covered == cluster.covered
+        for team_, queue in cluster.teams.items():
+            kept = after.clusters[name].teams[team_]
+            assert [f.flavor for f in kept.flavors] == [f.flavor for f in queue.flavors]
+            assert all(kept.largest[cell] <= queue.largest[cell] for cell in queue.largest)
+    if not has_errors(last.findings):
+        assert ids(list(after.findings), ERROR) == []
+
+
+@pytest.mark.parametrize("sharing", ["", "sharing: {borrow_unlimited: true}\n", "sharing: dont_lend\n", "max_pods: 50\n"])
+def test_an_ended_entry_leaves_its_type_in_the_queue_with_nothing(sharing: str) -> None:
+    """Not even borrowed, whatever the team may borrow of its other types."""
+    text = QUOTA + sharing + extra("{ml.g6.12xlarge: {instances: 2}}", "2026-11-20")
+    beta = team("quota: {ml.g6.12xlarge: {instances: 1}}\nweight: 1\nsharing: lend\n")
+    alpha = planned({"alpha": team(text), "beta": beta}).clusters["main"].teams["alpha"]
+    (kept,) = [flavor for flavor in alpha.flavors if flavor.instance_type == "ml.g6.12xlarge"]
+    assert {quota.nominal for quota in kept.quotas} == {0}
+    assert {quota.borrowing_limit for quota in kept.quotas} == ({None} if alpha.cohort is None else {0})
+    assert {alpha.largest[kept.flavor, quota.resource] for quota in kept.quotas} == {0}
+
+
+def test_what_runs_on_an_ended_type_refuses_no_deployment() -> None:
+    """The guard asks for every flavor in use; taking the entry out of the file is what it is there for."""
+    reserved = [{"name": "ml.g6.12xlarge", "resources": [{"name": GPU, "total": "4"}]}]
+    queue = {"metadata": {"name": "hyperpod-ns-alpha-clusterqueue"}, "status": {"flavorsReservation": reserved}}
+
+    class Live:
+        def items(self, _: str) -> list[dict[str, Any]]:
+            return [queue]
+
+    def guarded(text: str) -> list[str]:
+        platform = loaded({"alpha": team(text)})
+        return [f.id for f in flavor_findings(platform, plan(platform).clusters["main"], Live())]
+
+    assert guarded(QUOTA + extra("{g6: {accelerators: 4}}", "2026-11-20")) == []
+    assert guarded(QUOTA) == ["flavor-in-use"]
+
+
+def test_the_managed_quota_keeps_the_type_as_no_instance() -> None:
+    text = QUOTA + extra("{ml.g6.12xlarge: {accelerators: 4}}", "2026-11-20")
+    cluster = planned({"alpha": team(text)}, MANAGED).clusters["main"]
+    payload = compute_quota(cluster.teams["alpha"], cluster)["compute_quota_config"]["compute_quota_resources"]
+    assert payload[0] == {"instance_type": "ml.g6.12xlarge", "count": 0}
+    assert [entry["instance_type"] for entry in payload] == ["ml.g6.12xlarge", "ml.p5.48xlarge"]
 
 
 @given(projects(most_teams=3), st.data())

@@ -208,6 +208,46 @@ def test_a_job_runs_on_one_of_the_teams_clusters() -> None:
     assert "on the cluster `second`" in finding.message
 
 
+def on_top(quota: str) -> str:
+    return f"extra_quota: {{paper: {{quota: {quota}, until: 2020-05-31, reason: a paper is due}}}}\n"
+
+
+@pytest.mark.parametrize("backend", ["kueue", "managed"])
+@pytest.mark.parametrize(
+    ("lends", "severity"),
+    [
+        ("quota: {ml.p5.48xlarge: {accelerators: 16}}\n", None),
+        (on_top("{ml.p5.48xlarge: {accelerators: 16}}"), WARNING),
+        (on_top("{p5: {instances: 2}}"), WARNING),
+        (on_top("{ml.p5.48xlarge: {accelerators: 3}}"), ERROR),  # too small ever to have allowed it
+        (on_top("{ml.g6.12xlarge: {instances: 2}}"), ERROR),
+        (on_top("{ml.p5.48xlarge: {accelerators: 16}}").replace("2020-05-31", "2999-01-01"), None),
+        ("sharing: dont_lend\n" + on_top("{ml.p5.48xlarge: {accelerators: 16}}"), ERROR),
+    ],
+)
+def test_anothers_extra_quota_that_ended_makes_it_a_warning_where_it_allowed_the_job(
+    backend: str, lends: str, severity: Severity | None
+) -> None:
+    """The day before, the job could borrow it: a day that passes refuses nobody."""
+    env = MANAGED.replace("backend: managed", f"backend: {backend}")
+    lender = team(f"weight: 1\n{lends}" + ("" if "sharing" in lends else "sharing: lend\n"))
+    told = [f for f in found(QUOTA + job("{accelerators: 12}"), env, beta=lender) if f.id == "largest-job-never"]
+    assert [f.severity for f in told] == ([severity] if severity else [])
+
+
+def test_own_extra_quota_that_ended_excuses_only_a_job_that_it_allowed() -> None:
+    top = on_top("{ml.p5.48xlarge: {accelerators: 4}}")
+    severities = {
+        gpus: [
+            f.severity
+            for f in found(QUOTA + top + f"largest_job: {{ml.p5.48xlarge: {{accelerators: {gpus}}}}}\n")
+            if f.id == "largest-job-never"
+        ]
+        for gpus in (8, 12, 13)
+    }
+    assert severities == {8: [], 12: [WARNING], 13: [ERROR]}
+
+
 def test_a_team_without_a_cluster_has_other_findings() -> None:
     assert ids(found(QUOTA + job("{instances: 1}") + "clusters: [mian]\n")) == ["cluster-unknown"]
 
