@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,11 +56,12 @@ def diff(  # noqa: PLR0913, PLR0917 - options
     if as_json and as_markdown:
         raise typer.BadParameter("--json or --markdown, not both")
     root = root_of(context)
+    as_of: date | None = None
     if base is not None:
-        names, found = (base, _HERE), _change(root, base, stack)
+        names, (as_of, found) = (base, _HERE), _change(root, base, stack)
     else:
         names, found = (str(before), str(after)), [_environments(root, str(before), str(after))]
-    _tell(names, found, as_json=as_json, as_markdown=as_markdown, every=every)
+    _tell(names, found, as_of, as_json=as_json, as_markdown=as_markdown, every=every)
     findings = [finding for one in found for finding in one.findings]
     if has_errors(findings):
         if not as_json and not as_markdown:
@@ -75,30 +77,35 @@ def _environments(root: Path, before: str, after: str) -> EnvironmentDiff:
     return compared_environments(Project(root), environment_of(root, before), environment_of(root, after))
 
 
-def _change(root: Path, base: str, stack: str | None) -> list[EnvironmentDiff]:
+def _change(root: Path, base: str, stack: str | None) -> tuple[date, list[EnvironmentDiff]]:
+    """The day of the base, and the environments. What ended after that day is a change too, for nobody has deployed it."""
     from governance.promotion.projects import compared_change
     from live.revision import RevisionError, revision
 
     try:
-        with revision(root, base) as folder:
-            sides = [(base, Project(folder)), (_HERE, Project(root))]
+        with revision(root, base) as found:
+            sides = [(base, Project(found.folder, found.day)), (_HERE, Project(root))]
             if stack is None:
                 names = sorted({name for _, project in sides for name in project.environments()})
-                return [compared_change(name, (*sides[0], name), (*sides[1], name)) for name in names]
+                return found.day, [compared_change(name, (*sides[0], name), (*sides[1], name)) for name in names]
             own = [environment_of(project.root, stack) for _, project in sides]
-            return [compared_change(stack, (*sides[0], own[0]), (*sides[1], own[1]))]
+            return found.day, [compared_change(stack, (*sides[0], own[0]), (*sides[1], own[1]))]
     except RevisionError as error:
         raise typer.BadParameter(str(error), param_hint="--base") from None
 
 
-def _tell(names: tuple[str, str], found: list[EnvironmentDiff], *, as_json: bool, as_markdown: bool, every: bool) -> None:
+def _tell(
+    names: tuple[str, str], found: list[EnvironmentDiff], as_of: date | None, *, as_json: bool, as_markdown: bool, every: bool
+) -> None:
     from reports import diff as reports
 
     if as_json:
-        print_json(reports.as_dict(*names, found))
+        print_json(reports.as_dict(*names, found, as_of=as_of))
     elif as_markdown:
-        sys.stdout.write(reports.markdown(*names, found, every=every))
+        sys.stdout.write(reports.markdown(*names, found, every=every, as_of=as_of))
     else:
+        if as_of is not None:
+            sys.stdout.write(f"{reports.base_day(names[0], as_of)}\n")
         shown = console(out=True)
         for one in found:
             for renderable in reports.renderables(one, every=every):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from config.findings import Finding
@@ -19,14 +20,20 @@ _PLAIN = re.compile(r"[A-Za-z0-9 .,:;/%+()×–−→'-]*\Z")
 """Text in which Markdown, HTML and GitHub see nothing of theirs."""
 
 
-def as_dict(before: str, after: str, diffs: Sequence[EnvironmentDiff]) -> dict[str, Any]:
-    """The whole comparison, JSON-ready; amounts are Kubernetes quantities."""
+def as_dict(before: str, after: str, diffs: Sequence[EnvironmentDiff], *, as_of: date | None = None) -> dict[str, Any]:
+    """The whole comparison, JSON-ready; amounts are Kubernetes quantities. `as_of`: see `base_day`."""
     return {
         "before": before,
+        **({"before_as_of": as_of.isoformat()} if as_of else {}),
         "after": after,
         "differs": any(diff.differs for diff in diffs),
         "environments": [diff.as_dict() for diff in diffs],
     }
+
+
+def base_day(base: str, as_of: date) -> str:
+    """The day that the base's dates are held against, in a sentence."""
+    return f"The base {base} is as of {as_of}, the day of its commit: what has ended since then counts as a change."
 
 
 def renderables(diff: EnvironmentDiff, *, every: bool) -> Iterator[RenderableType]:
@@ -56,7 +63,7 @@ def _table(section: Section) -> RenderableType:
         table.add_column(name, justify="right" if name in section.numeric else "left", overflow="fold")
     last: tuple[str, ...] = ()
     for row in section.rows:
-        cells = [Text(cell, style=_style(section, name, cell)) for name, cell in zip(section.columns, row, strict=True)]
+        cells = [Text(cell, style=_style(name, cell)) for name, cell in zip(section.columns, row, strict=True)]
         for index in range(min(2, len(row) - 2)):  # what a row shares with the one above is said once
             if row[: index + 1] == last[: index + 1]:
                 cells[index] = Text("")
@@ -65,15 +72,17 @@ def _table(section: Section) -> RenderableType:
     return table
 
 
-def _style(section: Section, column: str, cell: str) -> str:
+def _style(column: str, cell: str) -> str:
     if column == "change":
         return "green" if cell.startswith("+") else "red"
-    return "yellow" if column == "above capacity" or (section.title == "Versions" and not column) else ""
+    return "yellow" if column == "above capacity" else ""
 
 
-def markdown(before: str, after: str, diffs: Sequence[EnvironmentDiff], *, every: bool = False) -> str:
-    """A summary line for each environment, and its tables folded away; what is destroyed stands open."""
+def markdown(before: str, after: str, diffs: Sequence[EnvironmentDiff], *, every: bool = False, as_of: date | None = None) -> str:
+    """A summary line for each environment, and its tables folded away; what is destroyed or can't be done stands open."""
     lines = [f"### What changes: {_cell(before)} → {_cell(after)}", ""]
+    if as_of is not None:
+        lines += [base_day(_cell(before), as_of), ""]
     if not any(diff.differs or diff.status == "errors" for diff in diffs):
         lines += [f"Nothing differs in {', '.join(_cell(diff.environment) for diff in diffs)}.", ""]
     for diff in diffs:

@@ -9,7 +9,17 @@ from fractions import Fraction
 from typing import Any
 
 from config.findings import Finding, printable
-from governance.promotion.model import FAIR_SHARE, Amount, Comparison, GroupChange, Loss, TeamChange, TypeChange, Value
+from governance.promotion.model import (
+    FAIR_SHARE,
+    Amount,
+    Comparison,
+    GroupChange,
+    Loss,
+    TeamChange,
+    TypeChange,
+    Value,
+    VersionChange,
+)
 from governance.promotion.projects import EnvironmentDiff
 from governance.units import CPU, is_device, shown
 
@@ -34,6 +44,10 @@ def sections(found: Comparison, *, every: bool = False) -> Iterator[Section]:
     columns: tuple[str, ...] = ("cluster", "what", "why", "lost", "")
     if found.losses:
         yield Section("Replaced or lost", columns, tuple(map(_loss, found.losses)), urgent=True)
+    if found.unsafe:
+        columns = ("cluster", "what", "before", "after", "why")
+        steps = tuple((*_version(step), printable(step.warning)) for step in found.unsafe)
+        yield Section("Version steps that can't be made", columns, steps, urgent=True)
     yield from _table("Clusters", ("cluster", ""), ((name, what) for name, what in found.clusters))
     numbers = frozenset(("before", "after", "change"))
     columns = ("cluster", "instance type", "resource", "team", "before", "after", "change", "largest job")
@@ -44,8 +58,7 @@ def sections(found: Comparison, *, every: bool = False) -> Iterator[Section]:
     yield from _table("Fair shares", ("cluster", "team", "before", "after"), _shares(found.teams), frozenset(("before", "after")))
     yield from _table("Instance groups", ("cluster", "group", "what", "before", "after"), _groups(found.groups))
     yield from _table("Priority classes", ("class", "before", "after"), map(_cells, found.classes))
-    versions = ((v.cluster, v.what, words(v.before), words(v.after), v.warning) for v in found.versions)
-    yield from _table("Versions", ("cluster", "what", "before", "after", ""), versions)
+    yield from _table("Versions", ("cluster", "what", "before", "after"), map(_version, found.versions))
     yield from _table("Other settings", ("setting", "before", "after"), map(_cells, found.settings))
     yield from _table("Findings", ("", "severity", "place", "finding"), _findings(found))
 
@@ -64,6 +77,7 @@ def headline(diff: EnvironmentDiff) -> str:
 def _counted(found: Comparison) -> Iterator[str]:
     for number, one, many in (
         (len(found.losses), "thing is replaced or lost", "things are replaced or lost"),
+        (len(found.unsafe), "version step can't be made", "version steps can't be made"),
         (_number(found, "new"), "team is new", "teams are new"),
         (_number(found, "removed"), "team is removed", "teams are removed"),
         (_number(found, "changed"), "team changes", "teams change"),
@@ -103,6 +117,10 @@ def _table(
 
 def _cells(value: Value) -> tuple[str, str, str]:
     return value.field, words(value.before), words(value.after)
+
+
+def _version(step: VersionChange) -> tuple[str, ...]:
+    return step.cluster, step.what, words(step.before), words(step.after)
 
 
 def _loss(loss: Loss) -> tuple[str, ...]:

@@ -204,6 +204,11 @@ class Comparison:
     gone: tuple[Finding, ...] = ()
 
     @property
+    def unsafe(self) -> tuple[VersionChange, ...]:
+        """Versions of which the step can't be made as it stands."""
+        return tuple(version for version in self.versions if version.warning)
+
+    @property
     def differs(self) -> bool:
         """Findings don't count: they follow from the rest, or from the date."""
         lists = (self.clusters, self.losses, self.teams, self.types, self.groups, self.classes, self.versions, self.settings)

@@ -6,11 +6,12 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from declarations import hyperpod
 
 from cli.main import run
 from live.connection import UnreachableError
@@ -29,8 +30,14 @@ clusters:
 TEAM = "apiVersion: hyperpod-platform/v1\nowners: [a@example.com]\nquota:\n  ml.p5.48xlarge: {instances: 2}\nweight: 10\n"
 
 
-def git(folder: Path, *arguments: str) -> str:
+DAY = "2026-11-01"
+"""When everything is committed, in UTC; in Kiritimati it is the day after."""
+AS_OF = f"The base main is as of {DAY}, the day of its commit: what has ended since then counts as a change.\n"
+
+
+def git(folder: Path, *arguments: str, when: str = "2026-11-02T06:00:00+14:00") -> str:
     named = {f"GIT_{who}_{what}": f"{what.lower()}@example.com" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    named["GIT_COMMITTER_DATE"] = when
     command = ["git", "-C", str(folder), *arguments]
     done = subprocess.run(command, env={**os.environ, **named}, capture_output=True, text=True, check=True)
     return done.stdout.strip()
@@ -82,12 +89,13 @@ def test_two_environments_side_by_side(project: Path, capsys: pytest.CaptureFixt
 
 def test_the_working_tree_counts_with_what_is_not_committed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert hpctl(project, "--base", "main", "--exit-code") == 0
-    assert capsys.readouterr().out == "dev: nothing differs\nprod: nothing differs\n"
+    assert capsys.readouterr().out == AS_OF + "dev: nothing differs\nprod: nothing differs\n"
     (project / "teams/nlp.yaml").write_text(TEAM.replace("instances: 2", "instances: 4"))
     (project / "teams/new.yaml").write_text(TEAM)
     (project / "teams/vision.yaml").unlink()
     found = as_json(project, capsys, "--base", "main", "--stack", "live")
     assert (found["before"], found["after"], found["differs"]) == ("main", "working tree", True)
+    assert found["before_as_of"] == DAY
     (live,) = found["environments"]
     assert {(team["team"], team["what"]) for team in live["teams"]} == {("nlp", "changed"), ("new", "new"), ("vision", "removed")}
     guaranteed = {
@@ -117,7 +125,7 @@ def test_an_environment_of_one_side_only_says_so(project: Path, capsys: pytest.C
     (project / "environments/staging.yaml").write_text(ENVIRONMENT)
     (project / "environments/dev.yaml").unlink()
     assert hpctl(project, "--base", "main", "--exit-code") == 3
-    out = capsys.readouterr().out.splitlines()
+    _, *out = capsys.readouterr().out.splitlines()
     assert out[0].startswith("dev: the environment is removed, with 1 cluster, 2 teams, 4 instances; what it has deployed stays")
     assert out[1:] == ["prod: nothing differs", "staging: the environment is new, with 1 cluster, 2 teams, 8 instances"]
 
@@ -126,7 +134,7 @@ def test_errors_of_a_side_are_its_findings(project: Path, capsys: pytest.Capture
     (project / "teams/nlp.yaml").write_text(TEAM + "wieght: 3\n")
     assert hpctl(project, "--base", "main") == 1
     out, err = capsys.readouterr()
-    assert out == "".join(f"{name}: can't be compared, for a side has errors\n" for name in ("dev", "prod"))
+    assert out == AS_OF + "".join(f"{name}: can't be compared, for a side has errors\n" for name in ("dev", "prod"))
     assert "teams/nlp.yaml:6:1: error: unknown key `wieght`" in err
     assert err.rstrip().endswith("1 error")
     commit(project)
@@ -179,7 +187,8 @@ def test_markdown_is_one_line_an_environment_with_tables_folded(project: Path, c
     out = capsys.readouterr().out
     lines = out.splitlines()
     assert lines[0] == "### What changes: main → working tree"
-    assert lines[2].startswith("**prod**: 1 thing is replaced or lost, 1 team is removed")
+    assert lines[2] == AS_OF.rstrip()
+    assert lines[4].startswith("**prod**: 1 thing is replaced or lost, 1 team is removed")
     assert out.count("<details>") == out.count("</details>") >= 3
     assert lines.index("> [!WARNING]") < lines.index("<details><summary>Capacity (1)</summary>")
     (row,) = [line for line in lines if "teams.nlp.description" in line]
@@ -188,6 +197,30 @@ def test_markdown_is_one_line_an_environment_with_tables_folded(project: Path, c
     git(project, "stash", "--quiet", "--include-untracked")
     assert hpctl(project, "--base", "main", "--markdown") == 0
     assert capsys.readouterr().out.splitlines()[-1] == "Nothing differs in dev, prod."
+
+
+MANAGED = hyperpod("governance: {backend: managed}\n", settings="task_governance: {version: v1.6.0-eksbuild.1}")
+
+
+def test_a_version_step_that_cannot_be_made_stands_open_and_in_the_headline(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "environments/prod.yaml").write_text(MANAGED)
+    commit(project)
+    (project / "environments/prod.yaml").write_text(MANAGED.replace("v1.6.0", "v1.3.0"))
+    assert hpctl(project, "--base", "main", "--stack", "prod") == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[1].startswith("prod: 1 version step can't be made, ")
+    assert "Version steps that can't be made" in out
+    assert hpctl(project, "--base", "main", "--stack", "prod", "--markdown") == 0
+    lines = capsys.readouterr().out.splitlines()
+    warned = lines.index("> **Version steps that can't be made**")
+    assert warned < next(index for index, line in enumerate(lines) if line.startswith("<details>"))
+    (row,) = [line for line in lines if "is a downgrade" in line]
+    assert lines.index(row) > warned
+    assert "v1.6.0-eksbuild.1 | v1.3.0-eksbuild.1" in row
+    (folded,) = [index for index, line in enumerate(lines) if line.startswith("<details><summary>Versions")]
+    assert not any("downgrade" in line for line in lines[folded:])
 
 
 def test_a_project_below_its_repository(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -211,7 +244,8 @@ def test_a_revision_is_a_private_folder_of_declarations_and_is_removed(project: 
     (project / "boot").mkdir()
     (project / "boot/on_create.sh").write_text("x")
     commit(project)
-    with revision(project, "HEAD") as folder:
+    with revision(project, "HEAD") as found:
+        folder = found.folder
         assert sorted(path.name for path in folder.iterdir()) == [
             "Pulumi.live.yaml",
             "Pulumi.yaml",
@@ -227,14 +261,99 @@ def test_a_revision_is_a_private_folder_of_declarations_and_is_removed(project: 
         pass
 
 
-def test_links_that_lead_out_of_the_folder_are_left_out(project: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("attributes", ["teams/nlp.yaml export-ignore", "teams export-ignore", "*.yaml export-subst"])
+def test_attributes_for_archives_take_no_declaration_away_and_change_none(project: Path, attributes: str) -> None:
+    """A team that the base lacks would count as new."""
+    (project / ".gitattributes").write_text(f"{attributes}\n")
+    text = TEAM + 'description: "$Format:%H$"\n'
+    (project / "teams/nlp.yaml").write_text(text)
+    commit(project)
+    with revision(project, "HEAD") as found:
+        assert sorted(path.name for path in (found.folder / "teams").iterdir()) == ["nlp.yaml", "vision.yaml"]
+        assert (found.folder / "teams/nlp.yaml").read_text() == text
+
+
+def test_names_that_are_no_plain_words_are_read_too(project: Path) -> None:
+    for name in ("two words.yaml", ":(glob)*.yaml", "größe.yaml", "new\nline.yaml", "-n.yaml"):
+        (project / "teams" / name).write_text(name)
+    commit(project)
+    with revision(project, "HEAD") as found:
+        here = {path.name: path.read_bytes() for path in (project / "teams").iterdir()}
+        assert {path.name: path.read_bytes() for path in (found.folder / "teams").iterdir()} == here
+
+
+def test_a_tree_that_leads_out_of_the_folder_writes_nothing_there(project: Path) -> None:
+    """Git makes no such tree itself, and reads one that somebody has made."""
+    blob = git(project, "rev-parse", "HEAD:teams/nlp.yaml")
+
+    def tree(*entries: tuple[str, str, str]) -> str:
+        data = b"".join(f"{mode} {name}\0".encode() + bytes.fromhex(oid) for mode, name, oid in entries)
+        command = ["git", "-C", str(project), "hash-object", "-t", "tree", "-w", "--literally", "--stdin"]
+        return subprocess.run(command, input=data, capture_output=True, check=True).stdout.decode().strip()
+
+    up = tree(("100644", "out.yaml", blob))
+    top = tree(("40000", "teams", tree(("40000", "..", tree(("40000", "..", up))), ("100644", "nlp.yaml", blob))))
+    with revision(project, git(project, "commit-tree", "-m", "trap", top)) as found:
+        assert [path.name for path in found.folder.parent.rglob("*.yaml")] == ["nlp.yaml"]
+
+
+def test_what_is_too_much_is_refused_before_it_is_read(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("live.revision.MOST_MIB", 1)
+    (project / "lifecycle").mkdir()
+    (project / "lifecycle/wheel").write_bytes(b"0" * (1 << 20))
+    commit(project)
+    with pytest.raises(UnreachableError, match="more than 1 MiB"), revision(project, "HEAD"):
+        pass
+
+
+def test_the_base_is_of_the_day_of_its_commit(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What has ended between the two goes with the change, whatever the change is about."""
+    entry = "extra_quota: {paper: {quota: {ml.p5.48xlarge: {instances: 1}}, until: %s, reason: a paper is due}}\n"
+    for until, gone in (("2026-11-01", True), ("2026-10-31", False), ("2999-01-01", False)):
+        (project / "teams/nlp.yaml").write_text(TEAM + entry % until)
+        commit(project)
+        found = as_json(project, capsys, "--base", "main", "--stack", "prod")
+        assert found["differs"] is gone
+        told = [
+            (team["team"], amount["before"], amount["after"])
+            for team in found["environments"][0]["teams"]
+            for amount in team["amounts"]
+            if (amount["resource"], amount["measure"]) == ("nvidia.com/gpu", "guaranteed")
+        ]
+        assert told == ([("nlp", "24", "16")] if gone else [])
+        assert hpctl(project, "dev", "prod") == 0
+        assert "as of" not in capsys.readouterr().out
+
+
+def test_a_commit_of_tomorrow_is_as_of_today(project: Path) -> None:
+    git(project, "commit", "--quiet", "--allow-empty", "--message", "late", when="@4000000000 +0000")
+    with revision(project, "HEAD") as found:
+        assert found.day <= datetime.now(UTC).date()
+
+
+def test_links_that_lead_out_of_the_repository_are_left_out(project: Path, tmp_path: Path) -> None:
     (tmp_path / "secret.yaml").write_text(TEAM)
     (project / "teams/out.yaml").symlink_to(tmp_path / "secret.yaml")
     (project / "teams/up.yaml").symlink_to("../../secret.yaml")
     (project / "teams/same.yaml").symlink_to("nlp.yaml")
+    (project / "teams/round.yaml").symlink_to("round.yaml")
+    (project / "teams/none.yaml").symlink_to("no\nsuch\nfile blob 3")
+    (project / "teams/far.yaml").symlink_to("/a\nb missing")
     commit(project)
-    with revision(project, "HEAD") as folder:
-        assert sorted(path.name for path in (folder / "teams").iterdir()) == ["nlp.yaml", "same.yaml", "vision.yaml"]
+    with revision(project, "HEAD") as found:
+        assert sorted(path.name for path in (found.folder / "teams").iterdir()) == ["nlp.yaml", "same.yaml", "vision.yaml"]
+        assert (found.folder / "teams/same.yaml").read_text() == TEAM
+        assert not any(path.is_symlink() for path in found.folder.rglob("*"))
+
+
+def test_declarations_that_are_links_to_others_of_the_repository(project: Path) -> None:
+    (project / "shared").mkdir()
+    (project / "teams").rename(project / "shared/teams")
+    (project / "teams").symlink_to("shared/teams")
+    commit(project)
+    assert hpctl(project, "--base", "HEAD", "--exit-code") == 0
+    with revision(project, "HEAD") as found:
+        assert sorted(path.name for path in (found.folder / "teams").iterdir()) == ["nlp.yaml", "vision.yaml"]
 
 
 def test_a_failure_of_git_is_no_half_of_the_declarations(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,14 +362,14 @@ def test_a_failure_of_git_is_no_half_of_the_declarations(project: Path, monkeypa
     loose = project / ".git/objects" / blob[:2] / blob[2:]
     content = loose.read_bytes()
     loose.unlink()
-    with pytest.raises(UnreachableError, match="`git archive` failed"), revision(project, "main"):
+    with pytest.raises(UnreachableError, match=r"lacks teams/nlp.yaml: .* missing"), revision(project, "main"):
         pass
     loose.write_bytes(content)
 
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(tarfile.TarFile, "extractall", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(UnreachableError, match="No space left"), revision(project, "main"):
         pass
 
