@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cli.console import count_words, print_findings, print_json, progress, say
-from cli.context import JsonOption, YesOption, root_of
+from cli.context import JsonOption, YesOption, cannot_write, root_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from live.adoption.adopting import Adoption, Target
 
 DIFFERENCE = 3
+_FILE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"), "1 to 100 letters, digits, _, . and -, and no . in front"
+"""Of stacks, as Pulumi takes them, and of environments: both name files."""
+_CLUSTER_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"), "1 to 63 lower-case letters, digits and -, and no - at an end"
 
 
 def import_(  # noqa: PLR0913, PLR0917 - options
@@ -57,6 +63,9 @@ def import_(  # noqa: PLR0913, PLR0917 - options
     if from_sagemaker is not None and region is None:
         raise typer.BadParameter("--from-sagemaker needs --region")
     types = _types(type_ or [])
+    _named("--environment", environment, *_FILE_NAME)
+    _named("--stack", environment if stack is None else stack, *_FILE_NAME)
+    _named("--cluster", cluster, *_CLUSTER_NAME)
     root = root_of(context)
     target = Target((to or root).resolve(), environment, stack or environment)
     with progress() as shown:
@@ -66,14 +75,21 @@ def import_(  # noqa: PLR0913, PLR0917 - options
         else:
             adoption = _kueue(kubeconfig, kube_context, cluster, target, owner, types)
     print_findings(adoption.findings)
-    if not dry_run:
-        write(adoption.files, target.root)
-    _tell(adoption, written=not dry_run)
+    try:
+        made = () if dry_run else write(adoption.files, target.root)
+    except OSError as error:
+        return cannot_write(error.filename or target.root, error)
+    _tell(adoption, None if dry_run else made)
     if apply and (yes or typer.confirm(f"Take {adoption.adopted} resources into the state of {target.stack}?", err=True)):
         _apply(root, adoption)
     if as_json:
         print_json(adoption.as_dict())
     return DIFFERENCE if adoption.differences else 0
+
+
+def _named(option: str, name: str, pattern: re.Pattern[str], words: str) -> None:
+    if not pattern.fullmatch(name):
+        raise typer.BadParameter(f"{name!r} is no name: {words}", param_hint=option)
 
 
 def _types(given: list[str]) -> dict[str, str]:
@@ -108,9 +124,13 @@ def _sagemaker(name: str, region: str, cluster: str, target: Target, owners: lis
     return adopt_managed(read_managed(clients(region), name), cluster, target, owners)
 
 
-def _tell(adoption: Adoption, *, written: bool) -> None:
+def _tell(adoption: Adoption, made: Collection[str] | None) -> None:
+    """`made` are the files that were written; None where none is to be."""
     for name in adoption.files:
-        say(f"{'wrote' if written else 'would write'} {name}")
+        if made is None:
+            say(f"would write {name}")
+        else:
+            say(f"wrote {name}" if name in made else f"{name} is there already, and says the same")
     say(f"{adoption.adopted} resources that are there already; the first up adds {len(adoption.made)} beside them:")
     for one in adoption.made:
         say(f"  {one}")

@@ -15,7 +15,7 @@ import typer
 from cli import check, demo, deploy, diff, drift, importing, local, onboard, permissions, quotas, render, schema
 from cli.console import count_words, no_color, print_findings, say
 from config.findings import ConfigError
-from live.connection import UnreachableError
+from live.connection import ApiError, UnreachableError
 from sandbox.engine_errors import EngineError
 from sandbox.errors import SandboxError
 
@@ -87,6 +87,9 @@ def run(arguments: list[str] | None = None) -> int:
         return FINDINGS
     except (SandboxError, EngineError, UnreachableError) as error:
         say(f"hpctl: {error}")
+        return ENVIRONMENT
+    except ApiError as error:
+        say(f"hpctl: the API server answers {error.status}: {error}")
         return ENVIRONMENT
     except (typer.Abort, KeyboardInterrupt):
         result = INTERRUPTED

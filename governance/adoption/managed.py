@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from governance.adoption.model import Declaration, Note, Object
 from governance.adoption.nodes import group_name
 from governance.units import CPU, MEMORY, mig_resource
 
+_GONE = frozenset({"Deleted", "Deleting"})
 _STRATEGIES = {"Lend": "lend", "DontLend": "dont_lend"}
 
 
@@ -33,15 +34,32 @@ class ManagedCluster:
     """Tags of quotas and scheduler configuration, by ARN."""
 
 
+def alive(answers: Iterable[Object]) -> Iterator[Object]:
+    """Quotas or scheduler configurations without those that are deleted: Describe calls go on answering them for a while."""
+    return (one for one in answers if one.get("Status") not in _GONE)
+
+
+def eks_name(cluster: Object) -> str:
+    """The EKS cluster of DescribeCluster's answer; empty where there is none, as below Slurm."""
+    orchestrator = cluster.get("Orchestrator") or {}
+    return str((orchestrator.get("Eks") or {}).get("ClusterArn", "")).rpartition("/")[2]
+
+
 def declaration(found: ManagedCluster, name: str, environment: str, owners: Sequence[str]) -> Declaration:
     """What would be declared: `name` is the cluster's in the environment."""
     notes: list[Note] = []
     teams: dict[str, dict[str, Any]] = {}
-    for quota in sorted(found.quotas, key=lambda quota: str(quota["ComputeQuotaTarget"]["TeamName"])):
+    declared: dict[str, str] = {}
+    for quota in sorted(found.quotas, key=lambda quota: (_team_of(quota), str(quota["Name"]))):
+        team = _team_of(quota)
+        if team in teams:
+            message = f"team `{team}` has `{declared[team]}` too, which is declared; a team declares one quota"
+            notes.append(Note("import-left", f"ComputeQuota {quota['Name']}", message))
+            continue
         settings, skipped = _team(quota)
         notes += skipped
         head = {"apiVersion": API_VERSION, "owners": list(owners), "only": [environment]}
-        teams[str(quota["ComputeQuotaTarget"]["TeamName"])] = head | settings
+        teams[team], declared[team] = head | settings, str(quota["Name"])
     cluster = _cluster(found, notes)
     governance = {"backend": "managed", **_policy(found.scheduler)}
     absent = {kind for team in teams.values() for kind in _types(team)} - _types_of_groups(cluster)
@@ -75,9 +93,12 @@ def _policy(scheduler: Object | None) -> dict[str, Any]:
     }
 
 
+def _team_of(quota: Object) -> str:
+    return str(quota["ComputeQuotaTarget"]["TeamName"])
+
+
 def _team(quota: Object) -> tuple[dict[str, Any], list[Note]]:
-    config, target = quota["ComputeQuotaConfig"], quota["ComputeQuotaTarget"]
-    team = str(target["TeamName"])
+    config, target, team = quota["ComputeQuotaConfig"], quota["ComputeQuotaTarget"], _team_of(quota)
     amounts, unknown = amounts_by_type(config.get("ComputeQuotaResources") or ())
     settings: dict[str, Any] = {"quota": amounts}
     if target.get("FairShareWeight"):
@@ -156,7 +177,6 @@ def _base(value: float | None, units: int) -> int | None:
 def _cluster(found: ManagedCluster, notes: list[Note]) -> dict[str, Any]:
     cluster = found.cluster
     _, _, _, region, account, *_ = str(cluster["ClusterArn"]).split(":")
-    eks = str(cluster.get("Orchestrator", {}).get("Eks", {}).get("ClusterArn", "")).rpartition("/")[2]
     hyperpod: dict[str, Any] = {"name": cluster["ClusterName"]}
     if cluster.get("NodeRecovery") == "None":
         hyperpod["node_recovery"] = "none"
@@ -176,7 +196,7 @@ def _cluster(found: ManagedCluster, notes: list[Note]) -> dict[str, Any]:
         "account": account,
         "region": region,
         "network": _network(found),
-        "eks": {"existing": eks},
+        "eks": {"existing": eks_name(cluster)},
         "hyperpod": hyperpod,
         "instance_groups": _groups(found, notes),
         **({"task_governance": governance} if governance else {}),

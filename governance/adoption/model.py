@@ -26,6 +26,8 @@ class KueueCluster:
     """Instance types by flavor, as whoever imports has said."""
     fair_sharing: bool | None = None
     """Whether Kueue's own configuration shares fairly; None where it can't be read."""
+    other_versions: tuple[str, ...] = ()
+    """Versions of Kueue's API that the server has, where it lacks the one that is read."""
 
 
 @dataclass(frozen=True, slots=True)

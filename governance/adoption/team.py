@@ -88,7 +88,8 @@ def _cells(queue: Object, types: Mapping[str, str]) -> tuple[dict[str, dict[str,
         if kind is not None:
             of_type = cells.setdefault(kind, {})
             of_type.update({resource: cell(resource, quota) for resource, quota in quotas.items() if resource != PODS})
-            pods = base_units(PODS, quotas[PODS]["nominalQuota"]) if PODS in quotas else pods
+            # The largest: flavors of an extra quota that has ended have none of anything.
+            pods = max(pods, base_units(PODS, quotas[PODS]["nominalQuota"]) if PODS in quotas else 0)
     return cells, pods
 
 

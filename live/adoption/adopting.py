@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from config.files import ENVIRONMENTS, SUFFIX, TEAMS
 from config.findings import ConfigError, Finding, Severity, Where, has_errors, problem_at
 from config.load import Project
 from config.stack import PROJECT
+from config.writing import new_file, replace_file
 from governance.adoption.model import Declaration, Note
 from governance.adoption.text import written
 from governance.model import Plan
@@ -54,7 +55,6 @@ class Adoption:
     """Objects that the first `up` adds."""
     adopted: int
     """Resources in the import file."""
-    written: tuple[str, ...] = field(default=())
 
     @property
     def import_file(self) -> Path:
@@ -82,18 +82,31 @@ def declared_files(declaration: Declaration, target: Target) -> dict[str, str]:
     return environment | {f"{TEAMS}/{name}{SUFFIX}": written(data, _COMMENT) for name, data in declaration.teams.items()}
 
 
-def refuse(declaration: Declaration, files: Iterable[str], target: Target) -> None:
-    """Raises ConfigError where files are there already, or the declaration would lose something."""
-    problems = [
-        problem_at(
-            "import-conflict", Where(name), "the file is there already", "use --to, or another --environment; nothing was written"
-        )
-        for name in (*files, f"{IMPORTS}/{target.stack}.json")
-        if (target.root / name).exists()
-    ]
-    problems += [finding for finding in note_findings(declaration.notes, target) if finding.severity is Severity.ERROR]
+def refuse(candidates: Sequence[Declaration], target: Target) -> None:
+    """Raises ConfigError where files are there that say something else than each candidate, or the first would lose something."""
+    texts: dict[str, list[str]] = {}
+    for candidate in candidates:
+        for name, text in declared_files(candidate, target).items():
+            texts.setdefault(name, []).append(text)
+    problems = conflicts(texts, target)
+    problems += [finding for finding in note_findings(candidates[0].notes, target) if finding.severity is Severity.ERROR]
     if problems:
         raise ConfigError(problems)
+
+
+def conflicts(texts: Mapping[str, Collection[str]], target: Target) -> list[Finding]:
+    """Files that are there with none of their texts. A file that says the same is an earlier run's, and taken as it is."""
+    return [
+        problem_at(
+            "import-conflict",
+            Where(name),
+            "the file is there already, and says something else",
+            "use --to, or another --environment; nothing was written",
+        )
+        for name, wanted in texts.items()
+        if (path := target.root / name).exists()
+        and not (path.is_file() and path.read_bytes() in {text.encode() for text in wanted})
+    ]
 
 
 def planned(files: Mapping[str, str], target: Target) -> Plan:
@@ -103,7 +116,8 @@ def planned(files: Mapping[str, str], target: Target) -> Plan:
         for name in (ENVIRONMENTS, TEAMS):
             if (target.root / name).is_dir():
                 shutil.copytree(target.root / name, staged / name)
-        write(files, staged)
+        for name, text in files.items():
+            replace_file(staged / name, text)
         platform = Project(staged).load(target.environment)
         found = plan(platform)
     if has_errors(found.findings):
@@ -121,9 +135,13 @@ def finished(
 ) -> Adoption:
     """The adoption, with its import file and the stack's settings where they are missing.
 
-    `facts` are names and ARNs of HyperPod clusters that no stack has built.
+    `facts` are names and ARNs of HyperPod clusters that no stack has built. Raises ConfigError where one of the files is there
+    and says something else.
     """
-    files = declared_files(declaration, target) | {f"{IMPORTS}/{target.stack}.json": json.dumps(content, indent=2) + "\n"}
+    listed = json.dumps(content, indent=2, sort_keys=True) + "\n"  # sorted: another run is to write the same
+    files = declared_files(declaration, target) | {f"{IMPORTS}/{target.stack}.json": listed}
+    if problems := conflicts({name: [text] for name, text in files.items()}, target):
+        raise ConfigError(problems)
     settings = f"Pulumi.{target.stack}.yaml"
     if not (target.root / settings).exists():
         files[settings] = _stack_settings(target, facts or {})
@@ -132,13 +150,21 @@ def finished(
     return Adoption(target, found, files, tuple(findings), comparison.differences, comparison.made, adopted)
 
 
-def write(files: Mapping[str, str], root: Path) -> None:
-    """Write the files; none of them is there yet."""
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
+def write(files: Mapping[str, str], root: Path) -> tuple[str, ...]:
+    """Write the files, all or none; those that are there say the same. The names of those that weren't.
+
+    Raises OSError where one can't be written, and FileExistsError where one has appeared since it was looked for.
+    """
+    made: list[str] = []
+    try:
+        for name in [name for name in files if not (root / name).exists()]:
+            new_file(root / name, files[name])
+            made.append(name)
+    except BaseException:
+        for name in made:
+            (root / name).unlink(missing_ok=True)
+        raise
+    return tuple(made)
 
 
 def note_findings(notes: Iterable[Note], target: Target) -> Iterator[Finding]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from components.governance.kueue.manifests.objects import KUEUE
 from components.render import render
-from config.findings import ConfigError
+from config.files import ENVIRONMENTS, SUFFIX
+from config.findings import ConfigError, Where, problem_at
 from governance.adoption.kueue import declaration
 from governance.adoption.model import Connection, Declaration, KueueCluster, Note
 from governance.model import Plan
@@ -19,6 +21,10 @@ from live.drift.reading import Source
 
 def adopt_kueue(source: Source, found: KueueCluster, connection: Connection, target: Target, owners: Sequence[str]) -> Adoption:
     """The adoption of what was read; nothing is written. Raises ConfigError, UnreachableError and ApiError."""
+    if found.other_versions:
+        message = f"{connection.cluster}: its Kueue serves {', '.join(found.other_versions)}, and not {KUEUE}, which is read here"
+        where = Where(f"{ENVIRONMENTS}/{target.environment}{SUFFIX}")
+        raise ConfigError([problem_at("import-empty", where, message, "bring Kueue up to 0.15 or newer")])
     if not found.cluster_queues:
         raise ConfigError(note_findings([Note("import-empty", connection.cluster, "there is no ClusterQueue")], target))
 
@@ -30,7 +36,7 @@ def adopt_kueue(source: Source, found: KueueCluster, connection: Connection, tar
     candidates = [
         declaration(found, connection, target.environment, owners, idle_sharing=sharing) for sharing in _idle_sharing(found)
     ]
-    refuse(candidates[0], declared_files(candidates[0], target), target)
+    refuse(candidates, target)
     chosen, plan, comparison = best(candidates, judge)
     content = import_file(registrations(plan, target.stack), comparison.there, {})
     return finished(chosen, plan, target, comparison, content)

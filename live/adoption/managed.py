@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from config.findings import ConfigError
-from governance.adoption.managed import ManagedCluster, declaration
+from governance.adoption.managed import ManagedCluster, alive, declaration, eks_name
 from governance.adoption.model import Note
 from governance.managed import SCHEDULER_CONFIG
 from governance.model import ClusterPlan
@@ -54,12 +54,14 @@ def read_managed(source: Clients, cluster: str) -> ManagedCluster:
     from botocore.exceptions import BotoCoreError, ClientError
 
     found = read_governance(source.sagemaker, cluster)
+    quotas = tuple(alive(found.quotas))
+    scheduler = next(alive([] if found.scheduler is None else [found.scheduler]), None)
     try:
         described = source.sagemaker.describe_cluster(ClusterName=found.cluster_arn)
-        eks = str(described["Orchestrator"]["Eks"]["ClusterArn"]).rpartition("/")[2]
-        subnets, addon = _subnets(source.ec2, described), _addon(source.eks, eks)
-        tags = {arn: _tags(source.sagemaker, arn) for arn in _arns(found.scheduler, found.quotas)}
-        return ManagedCluster(described, found.scheduler, found.quotas, subnets, addon, tags)
+        eks = eks_name(described)
+        subnets, addon = _subnets(source.ec2, described), _addon(source.eks, eks) if eks else None
+        tags = {arn: _tags(source.sagemaker, arn) for arn in _arns(scheduler, quotas)}
+        return ManagedCluster(described, scheduler, quotas, subnets, addon, tags)
     except (BotoCoreError, ClientError) as failure:
         raise UnreachableError(f"AWS, cluster {cluster}: {failure}") from failure
 
@@ -92,14 +94,18 @@ def _addon(eks: Any, cluster: str) -> str | None:
 
 def adopt_managed(found: ManagedCluster, name: str, target: Target, owners: Sequence[str]) -> Adoption:
     """The adoption of what was read; nothing is written. Raises ConfigError."""
-    if not found.quotas and found.scheduler is None:
-        message = "there is no compute quota and no scheduler configuration"
-        raise ConfigError(note_findings([Note("import-empty", str(found.cluster["ClusterName"]), message)], target))
+    eks, reason = eks_name(found.cluster), ""
+    if not eks:
+        reason = "no EKS cluster orchestrates it: task governance is of those on EKS alone, not of Slurm"
+    elif not found.quotas and found.scheduler is None:
+        reason = "there is no compute quota and no scheduler configuration"
+    if reason:
+        raise ConfigError(note_findings([Note("import-empty", str(found.cluster["ClusterName"]), reason)], target))
     declared = declaration(found, name, target.environment, owners)
-    refuse(declared, declared_files(declared, target), target)
+    refuse([declared], target)
     plan = planned(declared_files(declared, target), target)
     cluster = plan.clusters[name]
-    place = Place(str(found.cluster["Orchestrator"]["Eks"]["ClusterArn"]).rpartition("/")[2], str(found.cluster["ClusterArn"]))
+    place = Place(eks, str(found.cluster["ClusterArn"]))
     registered = registrations(plan, target.stack, {name: place})
     differing = tuple(differences(cluster, found))
     known = _known(registered, found, {one.subject for one in differing}, place)
@@ -126,7 +132,8 @@ def differences(cluster: ClusterPlan, found: ManagedCluster) -> list[Difference]
 def _tag_differences(cluster: ClusterPlan, found: ManagedCluster) -> Iterator[Difference]:
     """Tags that the platform sets on everything, and that aren't there."""
     wanted = dict(cluster.platform.tags) if cluster.platform else {}
-    for arn in _arns(found.scheduler, found.quotas):
+    names = {team.quota_name for team in cluster.teams.values()}
+    for arn in _arns(found.scheduler, [quota for quota in found.quotas if quota["Name"] in names]):
         tags = found.tags.get(arn, {})
         if any(tags.get(key) != value for key, value in wanted.items()):
             yield Difference(_subject(arn, found), "Tags", _pairs(tags), _pairs(wanted))

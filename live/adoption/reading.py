@@ -16,7 +16,7 @@ _CONFIGURATION: Final = "/api/v1/namespaces/{}/configmaps/kueue-manager-config"
 
 def read_cluster(source: Source, types: Mapping[str, str], kueue_namespace: str = "kueue-system") -> KueueCluster:
     """All that an adoption needs to know. `types` are instance types by flavor. Raises UnreachableError and ApiError."""
-    found, _ = read(source, [*((KUEUE, kind) for kind in _KINDS), ("v1", "Namespace"), ("v1", "Node")])
+    found, unserved = read(source, [*((KUEUE, kind) for kind in _KINDS), ("v1", "Namespace"), ("v1", "Node")])
     by_kind: dict[str, list[Object]] = {}
     for key, item in sorted(found.items(), key=lambda one: (one[0].namespace, one[0].name)):
         by_kind.setdefault(key.kind, []).append(item)
@@ -35,6 +35,7 @@ def read_cluster(source: Source, types: Mapping[str, str], kueue_namespace: str 
         nodes=of("Node"),
         types=types,
         fair_sharing=_fair_sharing(source.get(_CONFIGURATION.format(kueue_namespace))),
+        other_versions=_versions(source) if (KUEUE, "ClusterQueue") in unserved else (),
     )
 
 
@@ -42,6 +43,12 @@ def read_objects(source: Source, manifests: list[dict[str, Any]]) -> dict[Key, O
     """The live objects of the kinds that are declared. Raises UnreachableError and ApiError."""
     found, _ = read(source, {(one["apiVersion"], one["kind"]) for one in manifests})
     return dict(found)
+
+
+def _versions(source: Source) -> tuple[str, ...]:
+    """The versions of Kueue's API that the server has; none where it has no Kueue."""
+    group = source.get(f"/apis/{KUEUE.partition('/')[0]}") or {}
+    return tuple(str(version["groupVersion"]) for version in group.get("versions") or ())
 
 
 def _fair_sharing(config_map: Mapping[str, Any] | None) -> bool | None:
@@ -54,5 +61,8 @@ def _fair_sharing(config_map: Mapping[str, Any] | None) -> bool | None:
         except yaml.YAMLError:
             continue
         if isinstance(settings, dict) and settings.get("kind") == "Configuration":
-            return settings.get("fairSharing") is not None
+            sharing = settings.get("fairSharing")
+            if str(settings.get("apiVersion")).endswith("/v1beta1"):
+                return isinstance(sharing, dict) and bool(sharing.get("enable"))
+            return sharing is not None  # from v1beta2 on, that it is there switches it on
     return None

@@ -41,14 +41,17 @@ class Place:
 
 
 def registrations(plan: Plan, stack: str, places: Mapping[str, Place] | None = None) -> list[Registration]:
-    """Everything that the governance layer of the plan registers, in order. `places` are those of built clusters."""
+    """Everything that the governance layer of the plan registers, by URN: the order of arrival is chance.
+
+    `places` are those of built clusters.
+    """
     from components.governance import governance_backend
 
     def program() -> None:
         for cluster in plan.clusters.values():
             governance_backend(plan.backend)(cluster, _site(plan, cluster, (places or {}).get(cluster.name)))
 
-    return _recorded(program, stack)
+    return sorted(_recorded(program, stack), key=lambda one: one.urn)
 
 
 def _site(plan: Plan, cluster: ClusterPlan, place: Place | None) -> Any:

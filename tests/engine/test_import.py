@@ -196,6 +196,8 @@ def test_a_dry_run_writes_nothing(cluster: Adopted, capsys: pytest.CaptureFixtur
 def test_import_and_up_change_nothing(cluster: Adopted, capsys: pytest.CaptureFixture[str]) -> None:
     before = cluster.versions()
     assert cluster.take() == 0, capsys.readouterr().err
+    assert cluster.take() == 0, "what has been written is taken as it is"
+    assert "imports/main.json is there already, and says the same" in capsys.readouterr().err
     file = cluster.root / "imports" / "main.json"
     listed = [one for one in json.loads(file.read_text())["resources"] if not one.get("component")]
     assert {one["id"] for one in listed} == {path_id(manifest) for _, manifest in BY_HAND}
@@ -232,12 +234,16 @@ def path_id(manifest: dict[str, Any]) -> str:
     return f"{meta['namespace']}/{meta['name']}" if "namespace" in meta else str(meta["name"])
 
 
-def test_a_second_import_refuses_to_overwrite(cluster: Adopted, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_import_refuses_to_overwrite_what_has_changed_since(cluster: Adopted, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("environments/main.yaml", "teams/nlp.yaml"):
+        with (cluster.root / name).open("a") as file:
+            file.write("# Ours by now.\n")
     before = {file: file.read_text() for file in cluster.root.rglob("*.yaml")}
     assert cluster.take() == 1
     err = capsys.readouterr().err
-    for name in ("environments/main.yaml", "teams/nlp.yaml", "teams/vision-gpu.yaml", "imports/main.json"):
-        assert f"{name}: error: the file is there already" in err
+    for name in ("environments/main.yaml", "teams/nlp.yaml"):
+        assert f"{name}: error: the file is there already, and says something else" in err
+    assert "teams/vision-gpu.yaml" not in err
     assert {file: file.read_text() for file in cluster.root.rglob("*.yaml")} == before
 
 

@@ -11,12 +11,14 @@ import pytest
 from config.findings import ConfigError, Finding, Severity
 from governance.adoption.kueue import declaration
 from governance.adoption.model import Connection, KueueCluster
-from live.adoption.adopting import Target, declared_files, finished, note_findings, planned, refuse
+from live.adoption.adopting import Adoption, Target, declared_files, finished, note_findings, planned, refuse, write
 from live.adoption.comparing import Comparison, Difference
 from live.adoption.kueue import adopt_kueue
 
 CONNECTION, OWNERS = Connection("main"), ["owner@example.com"]
 AMOUNTS = {"cpu": "192", "memory": "2Ti", "nvidia.com/gpu": "8", "vpc.amazonaws.com/efa": "32"}
+NOTHING = Comparison((), (), {})
+OTHER = Target(Path("/nowhere"), "prod", "prod")
 TYPE = {"node.kubernetes.io/instance-type": "ml.p5.48xlarge"}
 
 
@@ -37,11 +39,6 @@ def cluster(*queues: dict[str, Any], flavors: tuple[dict[str, Any], ...] = (flav
 def told(found: KueueCluster, target: Target) -> list[tuple[str, Severity, str]]:
     notes = declaration(found, CONNECTION, target.environment, OWNERS).notes
     return [(one.id, one.severity, one.message.partition(":")[0]) for one in note_findings(notes, target)]
-
-
-@pytest.fixture
-def target(tmp_path: Path) -> Target:
-    return Target(tmp_path, "prod", "prod")
 
 
 def test_a_flavor_whose_type_nobody_tells_is_an_error_until_somebody_does(target: Target) -> None:
@@ -72,13 +69,42 @@ def test_a_cluster_without_queues_has_nothing_to_import(target: Target) -> None:
 
 def test_files_that_are_there_are_not_written_over(target: Target) -> None:
     found = declaration(cluster(queue("research", ["h100"])), CONNECTION, "prod", OWNERS)
-    files = declared_files(found, target)
-    refuse(found, files, target)
+    refuse([found], target)
     (target.root / "teams").mkdir()
     (target.root / "teams/research.yaml").write_text("mine")
     with pytest.raises(ConfigError) as caught:
-        refuse(found, files, target)
+        refuse([found], target)
     assert [(one.id, one.where.file) for one in caught.value.findings] == [("import-conflict", "teams/research.yaml")]
+    adoption = finished(found, planned(declared_files(found, OTHER), OTHER), OTHER, NOTHING, {"resources": []})
+    (target.root / "imports").mkdir()
+    (target.root / "imports/prod.json").write_text("{}")
+    with pytest.raises(ConfigError) as caught:
+        finished(found, adoption.plan, target, NOTHING, {"resources": []})
+    assert [one.where.file for one in caught.value.findings] == ["teams/research.yaml", "imports/prod.json"]
+
+
+def test_files_of_an_earlier_run_are_taken_as_they_are(target: Target) -> None:
+    found = declaration(cluster(queue("research", ["h100"])), CONNECTION, "prod", OWNERS)
+
+    def again() -> Adoption:
+        refuse([found], target)
+        plan = planned(declared_files(found, target), target)
+        return finished(found, plan, target, NOTHING, {"resources": []})
+
+    first = again()
+    files = {"environments/prod.yaml", "teams/research.yaml", "imports/prod.json", "Pulumi.prod.yaml"}
+    assert set(write(first.files, target.root)) == files
+    (target.root / "teams/research.yaml").unlink()  # as where a run was ended halfway
+    assert write(again().files, target.root) == ("teams/research.yaml",)
+    assert write(again().files, target.root) == ()
+    assert (target.root / "teams/research.yaml").read_text() == first.files["teams/research.yaml"]
+
+
+def test_files_are_written_all_or_none(target: Target) -> None:
+    (target.root / "imports").write_text("a file in the place of the folder")
+    with pytest.raises(OSError, match="imports"):
+        write({"environments/prod.yaml": "a", "teams/a.yaml": "b", "imports/prod.json": "{}"}, target.root)
+    assert [path.name for path in target.root.rglob("*") if path.is_file()] == ["imports"]
 
 
 def test_what_the_first_up_would_change_is_a_warning_at_its_file(target: Target) -> None:

@@ -56,6 +56,17 @@ def test_cohorts_become_a_root_departments_and_what_stands_alone() -> None:
     assert governance["departments"] == {"small": {"alone": True}, "team": {"weight": 4}}
 
 
+def test_a_cap_on_pods_is_the_largest_of_the_flavors() -> None:
+    """Those of an extra quota that has ended take none."""
+    flavors = [
+        {"name": name, "resources": [{"name": "nvidia.com/gpu", "nominalQuota": gpus}, {"name": "pods", "nominalQuota": pods}]}
+        for name, gpus, pods in (("ml.p5.48xlarge", "8", "20"), ("ml.p5en.48xlarge", "0", "0"))
+    ]
+    capped = named("a", spec={"resourceGroups": [{"coveredResources": ["nvidia.com/gpu", "pods"], "flavors": flavors}]})
+    types = tuple(flavor(one["name"], {"node.kubernetes.io/instance-type": one["name"]}) for one in flavors)
+    assert declared(cluster(cluster_queues=(capped,), flavors=types)).teams["a"]["max_pods"] == 20
+
+
 @pytest.mark.parametrize(
     ("resource", "text", "amount"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -232,6 +233,29 @@ def test_an_instance_type_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     assert [finding.id for finding in caught.value.findings] == ["import-type-unknown"]
 
 
+def test_two_quotas_of_one_team_are_told_and_one_is_declared(tmp_path: Path) -> None:
+    found = by_console()
+    second = {**quota({**BY_CONSOLE, "Name": "Vision-Spare"}), "ComputeQuotaArn": f"{QUOTA_ARN}2", "ComputeQuotaId": "two"}
+    adoption = adopt(replace(found, quotas=(second, *found.quotas)), tmp_path)
+    (left,) = [one for one in adoption.findings if one.id == "import-left"]
+    assert left.message.startswith("ComputeQuota Vision-Spare: team `vision` has `Vision-Quota` too")
+    assert "Vision-Quota" in adoption.files["teams/vision.yaml"]
+    assert adoption.differences == ()
+    assert f"{QUOTA_ARN}2" not in adoption.files["imports/prod-governance.json"]
+
+
+def test_a_cluster_that_slurm_orchestrates_has_nothing_to_import(tmp_path: Path) -> None:
+    cluster = {key: value for key, value in described_cluster().items() if key != "Orchestrator"}
+    found, _ = read_from([], [], cluster)
+    assert found.addon is None
+    for one in (cluster, {**cluster, "Orchestrator": {"Slurm": {}}}):
+        with pytest.raises(ConfigError) as caught:
+            adopt(replace(found, cluster=one), tmp_path)
+        (finding,) = caught.value.findings
+        assert finding.id == "import-empty"
+        assert "not of Slurm" in finding.message
+
+
 @settings(max_examples=50)
 @given(st.dictionaries(st.from_regex(r"[a-z]{1,8}", fullmatch=True), managed_teams(), min_size=1, max_size=3))
 def test_whatever_is_declared_reads_back_as_itself(teams: dict[str, Any]) -> None:
@@ -252,6 +276,49 @@ def test_whatever_is_declared_reads_back_as_itself(teams: dict[str, Any]) -> Non
 def _remainder(one: Difference) -> bool:
     """1 MiB, what is left when memory is divided among partitions: it may fall on another of them. An import tells it."""
     return one.field.endswith(".MemoryInGiB") and abs(float(one.live) - float(one.declared)) <= 1.001 / 1024
+
+
+def test_what_is_being_deleted_is_not_read(tmp_path: Path) -> None:
+    """Of the same team and name too: it is deleted and made again."""
+    live, policy = quota(BY_CONSOLE), scheduler(POLICY)
+    config = {"ComputeQuotaResources": [{"InstanceType": "ml.m5.4xlarge", "Count": 9}]}
+    gone = quota({**BY_CONSOLE, "ComputeQuotaConfig": config}) | {"Status": "Deleted", "ComputeQuotaId": "gone"}
+    old = {**BY_CONSOLE, "Name": "Old", "ComputeQuotaTarget": {"TeamName": "old"}}
+    going = quota(old) | {"Status": "Deleting", "ComputeQuotaId": "going"}
+    found, asked = read_from([live, gone, going], [policy | {"Status": "Deleted"}], described_cluster())
+    assert (found.quotas, found.scheduler) == ((live,), None)
+    assert asked == [QUOTA_ARN]
+    assert [name for name in adopt(found, tmp_path).files if name.startswith("teams/")] == ["teams/vision.yaml"]
+
+
+def read_from(
+    quotas: list[dict[str, Any]], policies: list[dict[str, Any]], cluster: dict[str, Any]
+) -> tuple[ManagedCluster, list[str]]:
+    """What is read where AWS answers so, and the ARNs whose tags are asked for."""
+    asked: list[str] = []
+
+    def described(answers: list[dict[str, Any]], key: str) -> Any:
+        return lambda **arguments: next(one for one in answers if one[key] == arguments[key])
+
+    def tags(**arguments: Any) -> dict[str, Any]:
+        asked.append(arguments["ResourceArn"])
+        return {"Tags": []}
+
+    sagemaker = SimpleNamespace(
+        describe_cluster=lambda **_: cluster,
+        list_compute_quotas=lambda **_: {"ComputeQuotaSummaries": [summary(one) for one in quotas]},
+        describe_compute_quota=described(quotas, "ComputeQuotaId"),
+        list_cluster_scheduler_configs=lambda **_: {"ClusterSchedulerConfigSummaries": [summary(one) for one in policies]},
+        describe_cluster_scheduler_config=described(policies, "ClusterSchedulerConfigId"),
+        list_tags=tags,
+    )
+    addon = {"addon": {"addonVersion": "v1.6.0-eksbuild.1"}}
+    clients = SimpleNamespace(
+        sagemaker=sagemaker,
+        eks=SimpleNamespace(describe_addon=lambda **_: addon),
+        ec2=SimpleNamespace(describe_subnets=lambda **_: {"Subnets": subnets()}),
+    )
+    return read_managed(clients, "training"), asked
 
 
 def test_all_of_it_is_read_through_awss_own_clients() -> None:
