@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from config.findings import printable
 from live.drift.compare import ABSENT
 from live.drift.kube import quantity
 from live.drift.model import Author, Finding, Kind, PlatformChange, Property, Report
+from reports.markdown import code, row, shown
 
 _GIB = 2**30
+Show = Callable[[str], str]
+"""How a value is written, which anybody may have made up."""
 
 
 def as_dict(report: Report) -> dict[str, Any]:
@@ -34,7 +38,11 @@ def as_dict(report: Report) -> dict[str, Any]:
 
 
 def text(report: Report) -> Iterator[str]:
-    """The report in lines."""
+    """The report in lines, of printable characters."""
+    yield from map(printable, _report(report))
+
+
+def _report(report: Report) -> Iterator[str]:
     for one in report.drift:
         yield f"{one.thing}: {_kinds(one)}"
         for line in _lines(one, report):
@@ -54,7 +62,7 @@ def text(report: Report) -> Iterator[str]:
 def summary(report: Report) -> str:
     """What was compared and found, in a sentence."""
     if not report.deployed:
-        return f"{report.stack}: not deployed"
+        return f"{report.stack}: not deployed: the backend that Pulumi asked holds nothing of it"
     total = sum(report.compared.values())
     counts = Counter(kind for one in report.findings for kind in one.kinds)
     words = [f"{counts[kind]} {kind}" for kind in Kind if kind is not Kind.PENDING and counts[kind]]
@@ -69,16 +77,16 @@ def summary(report: Report) -> str:
 
 def markdown(report: Report) -> str:
     """The report as a comment: one table, a row a property."""
-    lines = [f"### Drift of `{report.stack}`", "", summary(report), ""]
+    lines = [f"### Drift of {code(report.stack)}", "", shown(summary(report)), ""]
     if report.drift:
         lines += ["| Object | What | Deployed → live | Declared now | Changed by |", "|---|---|---|---|---|"]
-        lines += [_row(cells) for one in report.drift for cells in _cells(one)]
+        lines += [row(cells) for one in report.drift for cells in _cells(one)]
         lines.append("")
     if report.pending:
-        lines += ["Not deployed yet:", "", *(f"- {_code(str(one.thing))}: {_pending(one)}" for one in report.pending), ""]
-    lines += [f"- platform: {_code(f'{one.type} {one.name}')}: {_platform(one)}" for one in report.platform or ()]
-    lines += [f"- {note}" for note in report.notes]
-    lines += [f"- {one.cluster}: {one.what} could not be read: {_code(one.message)}" for one in report.failures]
+        lines += ["Not deployed yet:", "", *(f"- {code(str(one.thing))}: {_pending(one, shown)}" for one in report.pending), ""]
+    lines += [f"- platform: {code(f'{one.type} {one.name}')}: {_platform(one, shown)}" for one in report.platform or ()]
+    lines += [f"- {shown(note)}" for note in report.notes]
+    lines += [f"- {shown(one.cluster)}: {one.what} could not be read: {code(one.message)}" for one in report.failures]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -93,48 +101,41 @@ def _lines(one: Finding, report: Report) -> Iterator[str]:
         yield f"{one.author.action} by {one.author.name}{_when(one.author)}"
 
 
-def _cells(one: Finding) -> Iterator[Sequence[str]]:
-    who = _author(one.author) if one.author else ""
+def _cells(one: Finding) -> Iterator[list[str]]:
+    """Rows of Markdown, all of it escaped."""
+    who = _author(one.author, shown) if one.author else ""
     if not one.properties:
-        yield _code(str(one.thing)), _kinds(one), one.remark, "", who
+        yield [code(str(one.thing)), _kinds(one), shown(one.remark), "", who]
     for prop in one.properties:
-        shown = _code(prop.path)
-        declared = "" if prop.declared is ABSENT else _value(prop.declared, prop.unit)
-        yield _code(str(one.thing)), shown, _change(prop), declared, _author(prop.author) if prop.author else who
+        declared = "" if prop.declared is ABSENT else shown(_value(prop.declared, prop.unit))
+        author = _author(prop.author, shown) if prop.author else who
+        yield [code(str(one.thing)), code(prop.path), _change(prop, shown), declared, author]
 
 
-def _platform(change: PlatformChange) -> str:
+def _platform(change: PlatformChange, show: Show = str) -> str:
     """What happened to a resource of the platform."""
     if change.what == "delete":
         return "missing"
-    return f"changed outside: {', '.join(change.paths)}" if change.paths else "changed outside"
-
-
-def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
-
-
-def _code(value: str) -> str:
-    return f"`{value.replace('`', chr(39))}`"
+    return f"changed outside: {', '.join(map(show, change.paths))}" if change.paths else "changed outside"
 
 
 def _kinds(one: Finding) -> str:
     return ", ".join(str(kind) for kind in one.kinds)
 
 
-def _pending(one: Finding) -> str:
+def _pending(one: Finding, show: Show = str) -> str:
     if len(one.pending) == 1 and not one.pending[0].path:
         return "to be made" if one.pending[0].state is ABSENT else "to be removed"
-    return "; ".join(_waits(prop) for prop in one.pending)
+    return "; ".join(_waits(prop, show) for prop in one.pending)
 
 
-def _waits(prop: Property) -> str:
-    change = f"{prop.path}: {_value(prop.state, prop.unit)} → {_value(prop.declared, prop.unit)}"
-    return change + (f" (a refresh has taken it over from {_author(prop.author)})" if prop.author else "")
+def _waits(prop: Property, show: Show) -> str:
+    change = f"{show(prop.path)}: {show(_value(prop.state, prop.unit))} → {show(_value(prop.declared, prop.unit))}"
+    return change + (f" (a refresh has taken it over from {_author(prop.author, show)})" if prop.author else "")
 
 
-def _change(prop: Property) -> str:
-    return f"{_value(prop.state, prop.unit)} → {_value(prop.live, prop.unit)}"
+def _change(prop: Property, show: Show = str) -> str:
+    return f"{show(_value(prop.state, prop.unit))} → {show(_value(prop.live, prop.unit))}"
 
 
 def _declared(prop: Property, report: Report) -> str:
@@ -144,8 +145,8 @@ def _declared(prop: Property, report: Report) -> str:
     return " (declared so by now)" if prop.declared == prop.live else f" (declared now: {_value(prop.declared, prop.unit)})"
 
 
-def _author(author: Author) -> str:
-    return f"{author.name} ({author.action}{', ' + author.time if author.time else ''})"
+def _author(author: Author, show: Show = str) -> str:
+    return f"{show(author.name)} ({show(author.action)}{', ' + show(author.time) if author.time else ''})"
 
 
 def _when(author: Author) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from governance.managed import compute_quota, scheduler_config
 from governance.model import ClusterPlan
 from live.drift.compare import ABSENT, Change, Item, Path, Rules, differences, is_empty, value_at, written
-from live.drift.model import Author, Finding, Kind, Property, Thing
+from live.drift.model import TO_BE_MADE, Author, Finding, Kind, Property, Thing
 from live.drift.state import Object, Side, spelt
 from live.sagemaker import Governance
 
@@ -75,14 +75,6 @@ def compare(cluster: str, wanted: Side, state: Side, live: Side) -> Iterator[Fin
                 yield found
 
 
-def failed(cluster: str, live: Side) -> Iterator[str]:
-    """Sentences on what SageMaker itself calls failed."""
-    for kind, found in ((SCHEDULER, live.schedulers), (QUOTA, live.quotas)):
-        for name, one in found.items():
-            if str(one.get("Status", "")).endswith("Failed"):
-                yield f"{cluster}: {kind} {name} is {one['Status']}: {one.get('FailureReason') or 'no reason given'}"
-
-
 def _compare_one(
     cluster: str, kind: str, name: str, wanted: Object | None, state: Object | None, live: Object | None
 ) -> Finding | None:
@@ -94,15 +86,35 @@ def _compare_one(
     kinds: tuple[Kind, ...] = (Kind.PENDING,) if waiting else ()
     if middle is None:
         if right is None:
-            return Finding(thing, kinds, (), waiting, remark="to be made") if waiting else None
+            return Finding(thing, kinds, (), waiting, remark=TO_BE_MADE) if waiting else None
         remark = "on the cluster of this stack" if left is None else "declared too: import it, or the next `up` fails"
-        return Finding(thing, (Kind.UNMANAGED,), author=who, remark=remark)
+        return Finding(thing, (Kind.UNMANAGED,), author=who, remark=_joined(remark, failure(live)))
     going = "declared no more" if left is None else ""
     if right is None:
-        return Finding(thing, (Kind.MISSING, *kinds), (), waiting, remark="; ".join(filter(None, (going, _NOBODY))))
-    drift = tuple(_three(change, left) for change in outside(middle, right))
+        return Finding(thing, (Kind.MISSING, *kinds), (), waiting, remark=_joined(going, _NOBODY))
+    drift = tuple(_three(change, left) for change in outside(middle, right)) + _status(live)
     kinds = (Kind.CHANGED, *kinds) if drift else kinds
-    return Finding(thing, kinds, drift, waiting, who if drift else None, going) if kinds else None
+    return Finding(thing, kinds, drift, waiting, who if drift else None, _joined(going, failure(live))) if kinds else None
+
+
+def failure(live: Object | None) -> str:
+    """What SageMaker says of a thing that it calls failed, whose properties may be as they should; empty for others."""
+    if live is None or not _failed(live):
+        return ""
+    return f"{live['Status']}: {live.get('FailureReason') or 'no reason given'}"
+
+
+def _failed(live: Object) -> bool:
+    return str(live.get("Status", "")).endswith("Failed")
+
+
+def _status(live: Object | None) -> tuple[Property, ...]:
+    """A failed status as a difference. What it should be is whatever hasn't failed."""
+    return (Property("Status", ABSENT, ABSENT, live["Status"]),) if live is not None and _failed(live) else ()
+
+
+def _joined(*sentences: str) -> str:
+    return "; ".join(filter(None, sentences))
 
 
 def _prepared(kind: str, properties: Object | None) -> Object | None:

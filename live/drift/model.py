@@ -9,6 +9,8 @@ from typing import Any
 
 from live.drift.compare import ABSENT
 
+TO_BE_MADE = "to be made"
+"""The remark on what is declared, and on no other side."""
 NONE, DIFFERENCE, UNREACHABLE = 0, 3, 4
 """Exit codes."""
 
@@ -135,7 +137,7 @@ class Report:
     environment: str
     backend: str
     deployed: bool
-    """Whether the state knows anything of the stack's governance."""
+    """Whether the state knows any resource of the stack; one that was lost, or is looked for in another backend, knows none."""
     with_state: bool
     """Without, the declaration stands in for the state."""
     compared: Mapping[str, int] = field(default_factory=dict)

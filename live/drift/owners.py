@@ -6,19 +6,25 @@ Kubernetes records programs (field managers), not people, and nothing of who del
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from live.drift.compare import Item, Path
 from live.drift.model import Author
 
-PULUMI: Final = "pulumi"
-"""How the field managers of deployments begin: `pulumi-kubernetes-…`."""
+_DEPLOYMENTS: Final = re.compile(r"pulumi-kubernetes(-[0-9a-f]{8}|-[0-9a-f]{12})?")
+"""Names that deployments give themselves: 8 digits by Pulumi's provider, 12 by the offline one; none with client-side apply."""
 
 
-def is_ours(author: Author) -> bool:
-    """Whether a deployment wrote it."""
-    return author.name.startswith(PULUMI)
+def is_ours(author: Author, manager: str = "") -> bool:
+    """Whether a deployment wrote it. `manager`: whom the state records; where it records nobody, the name's form must do."""
+    return author.name == manager if manager else _DEPLOYMENTS.fullmatch(author.name) is not None
+
+
+def records_owners(live: Mapping[str, Any]) -> bool:
+    """Whether the object says who wrote its fields. Anybody who may write it can take that away."""
+    return next(_entries(live), None) is not None
 
 
 def owners(live: Mapping[str, Any], path: Path) -> list[Author]:
@@ -27,10 +33,10 @@ def owners(live: Mapping[str, Any], path: Path) -> list[Author]:
     return sorted(found, key=lambda author: author.time, reverse=True)
 
 
-def author_of(live: Mapping[str, Any], path: Path) -> Author | None:
+def author_of(live: Mapping[str, Any], path: Path, manager: str = "") -> Author | None:
     """Who is most likely to have changed a property: an owner other than a deployment, else the last deployment."""
     found = owners(live, path)
-    return next((author for author in found if not is_ours(author)), found[0] if found else None)
+    return next((author for author in found if not is_ours(author, manager)), found[0] if found else None)
 
 
 def creator(live: Mapping[str, Any]) -> Author | None:

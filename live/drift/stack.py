@@ -12,6 +12,7 @@ from config.load import Platform
 from config.stack import layers_of
 from governance.model import Plan
 from live.connection import UnreachableError, connect
+from live.drift.elsewhere import elsewhere
 from live.drift.look import Sources, look
 from live.drift.model import PlatformChange, Report
 from live.drift.state import Side, deployed, live_resources, name_of
@@ -59,15 +60,16 @@ def look_at_stack(root: Path, stack: str, platform: Platform, plan: Plan, wanted
     last = _last(root, stack, platform, plan, progress) if wanted.with_state else _Last(None, {}, {})
     state = deployed(last.exported) if wanted.with_state else None
     clusters = _clusters(plan, state or {}, wanted.cluster)
-    report = Report(stack, platform.name, plan.backend, deployed=bool(state) or state is None, with_state=wanted.with_state)
+    known = state is None or _holds_anything(last.exported)
+    report = Report(stack, platform.name, plan.backend, deployed=known, with_state=wanted.with_state)
     if "governance" not in layers_of(root, stack):
         report = replace(report, notes=("the stack declares the platform alone, which --platform looks at",))
     elif report.deployed:
-        sources = _sources(known_kubeconfigs(root, stack, platform), plan, last, _elsewhere(root, platform))
+        sources = _sources(known_kubeconfigs(root, stack, platform), plan, last, root, platform)
         seen = {name: look(plan, state, name, sources, progress) for name in clusters}
         report = replace(
             report,
-            compared={name: one.compared for name, one in seen.items()},
+            compared={name: one.compared for name, one in seen.items() if one.compared},
             findings=tuple(finding for one in seen.values() for finding in one.findings),
             failures=tuple(failure for one in seen.values() for failure in one.failures),
             notes=tuple(note for one in seen.values() for note in one.notes),
@@ -96,14 +98,13 @@ def _last(root: Path, stack: str, platform: Platform, plan: Plan, progress: Prog
     return _Last(deployment, exported, engine.outputs() if exported else {})
 
 
-def _elsewhere(root: Path, platform: Platform) -> frozenset[str]:
-    """Teams of the project that this environment doesn't select: another one's, perhaps on the same clusters."""
-    if not platform.environment.teams.select:
-        return frozenset()
-    return frozenset(file.stem for file in (root / "teams").glob("*.yaml")) - frozenset(platform.teams)
+def _holds_anything(exported: Mapping[str, Any]) -> bool:
+    """Whether there is a state, with more in it than what every run of a program leaves: the stack itself and its providers."""
+    resources = (exported.get("deployment") or {}).get("resources") or ()
+    return any(one.get("custom") and not str(one.get("type")).startswith("pulumi:providers:") for one in resources)
 
 
-def _sources(files: Mapping[str, Path], plan: Plan, last: _Last, elsewhere: frozenset[str]) -> Sources:
+def _sources(files: Mapping[str, Path], plan: Plan, last: _Last, root: Path, platform: Platform) -> Sources:
     def kubernetes(cluster: str) -> Reader:
         if last.deployment is not None:
             way = last.deployment.way(cluster, last.outputs)
@@ -123,7 +124,7 @@ def _sources(files: Mapping[str, Path], plan: Plan, last: _Last, elsewhere: froz
             raise UnreachableError(f"neither the declaration nor the stack's outputs name the HyperPod cluster of `{cluster}`")
         return read_governance(client(region), name)
 
-    return Sources(kubernetes, sagemaker, elsewhere)
+    return Sources(kubernetes, sagemaker, elsewhere(root, platform))
 
 
 def platform_changes(engine: Engine, exported: Mapping[str, Any], progress: Progress) -> tuple[PlatformChange, ...]:

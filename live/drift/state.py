@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from governance.managed import SCHEDULER_CONFIG
@@ -36,11 +36,16 @@ class Side:
     """Compute quotas by name, as SageMaker spells their properties."""
     schedulers: dict[str, Object] = field(default_factory=dict)
     """Scheduler configurations by name, likewise."""
+    managers: dict[Key, str] = field(default_factory=dict)
+    """Field managers that the provider has recorded, by object."""
+    nameless: dict[str, str] = field(default_factory=dict)
+    """Kinds of resources whose names the state doesn't tell, by logical name: it holds them encrypted, or not at all."""
 
     def __bool__(self) -> bool:
-        return bool(self.objects or self.quotas or self.schedulers)
+        return bool(self.objects or self.quotas or self.schedulers or self.nameless)
 
     def __len__(self) -> int:
+        """Things that can be compared."""
         return len(self.objects) + len(self.quotas) + len(self.schedulers)
 
 
@@ -63,13 +68,35 @@ def deployed(exported: Mapping[str, Any]) -> dict[str, Side]:
         inputs, type_ = resource.get("inputs") or {}, str(resource.get("type"))
         side = found.setdefault(cluster_of(resource), Side())
         if type_.startswith(_KUBERNETES):
-            side.objects[key_of(inputs)] = inputs
+            _object(side, resource, inputs)
         elif type_ == QUOTA_TYPE:
-            side.quotas[str(inputs.get("name"))] = spelt(inputs)
+            _governs(side, side.quotas, QUOTA_TYPE, resource, spelt(inputs))
         else:
-            properties = inputs["properties"]
-            side.schedulers[str(properties.get("Name"))] = properties
+            _governs(side, side.schedulers, SCHEDULER_CONFIG, resource, inputs.get("properties"))
     return found
+
+
+def _object(side: Side, resource: Object, inputs: Object) -> None:
+    """A Kubernetes object. Where its name is encrypted, the resource's id tells it: ``namespace/name``."""
+    key, manager = key_of(inputs), (resource.get("outputs") or {}).get("__fieldManager")
+    if not isinstance((inputs.get("metadata") or {}).get("name"), str):
+        namespace, _, name = str(resource.get("id") or "").rpartition("/")
+        key = replace(key, namespace=namespace, name=name)
+    if not key.name:
+        side.nameless[name_of(str(resource["urn"]))] = key.kind
+        return
+    side.objects[key] = inputs
+    if isinstance(manager, str):
+        side.managers[key] = manager
+
+
+def _governs(side: Side, found: dict[str, Object], type_: str, resource: Object, properties: Any) -> None:
+    """A compute quota or a scheduler configuration."""
+    name = properties.get("Name") if isinstance(properties, Mapping) else None
+    if isinstance(name, str):
+        found[name] = properties
+    else:
+        side.nameless[name_of(str(resource["urn"]))] = type_.rpartition(":")[2]
 
 
 def live_resources(exported: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -14,7 +14,9 @@ from components.render import render
 from config.load import Project
 from governance.plan import plan
 from live.connection import APPLY, MERGE_PATCH, Connection, UnreachableError, connect
+from live.drift.kube import outside
 from live.drift.reading import read
+from live.drift.state import by_key
 from live.kube import Reader
 from sandbox import stacks
 from sandbox.deploy import attach
@@ -26,6 +28,7 @@ pytestmark = pytest.mark.engine
 ROOT = Path(__file__).parents[2]
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 QUEUE = f"{KUEUE}/clusterqueues/hyperpod-ns-alpha-clusterqueue"
+OTHER = f"{KUEUE}/clusterqueues/hyperpod-ns-beta-clusterqueue"
 BINDING = "/apis/rbac.authorization.k8s.io/v1/namespaces/hyperpod-ns-beta/rolebindings/hyperpod-team-member"
 FILES = {
     "environments/main.yaml": """
@@ -117,7 +120,7 @@ def test_a_stack_that_was_never_deployed_has_no_drift(stack: Stack, capsys: pyte
     code, found = stack.drift(capsys)
     assert (code, found["deployed"], found["drift"]) == (0, False, [])
     assert stack.hpctl("drift", "--stack", "main", "--pending") == 3
-    assert capsys.readouterr().out == "main: not deployed\n"
+    assert capsys.readouterr().out == "main: not deployed: the backend that Pulumi asked holds nothing of it\n"
     assert not stacks.folder(stack.root, "main").exists(), "looking leaves nothing behind"
 
 
@@ -134,6 +137,16 @@ def test_what_was_just_deployed_has_no_drift(stack: Stack, capsys: pytest.Captur
         assert found.get("platform", []) == []
 
 
+def test_servers_fill_in_nothing_of_spec_that_is_not_declared(stack: Stack) -> None:
+    """So that all of it counts in an object from which somebody has taken the record of who wrote its fields."""
+    (cluster,) = plan(Project(stack.root).load("main")).clusters.values()
+    declared = by_key(render(cluster))
+    found, _ = read(Reader(stack.api), {(key.api_version, key.kind) for key in declared})
+    for key, manifest in declared.items():
+        meta = {name: value for name, value in found[key]["metadata"].items() if name != "managedFields"}
+        assert list(outside(manifest, {**found[key], "metadata": meta})) == [], key
+
+
 def _change(stack: Stack) -> None:
     """What people do by hand."""
     api = stack.api
@@ -145,6 +158,8 @@ def _change(stack: Stack) -> None:
     labels = {"metadata": {"labels": {"hyperpod-platform/tier": "gold", "theirs": "yes"}}}
     api.request("PATCH", "/api/v1/namespaces/hyperpod-ns-beta", labels, {"fieldManager": "bob"}, MERGE_PATCH)
     api.request("DELETE", BINDING)
+    scope = {"spec": {"admissionScope": {"admissionMode": "UsageBasedAdmissionFairSharing"}}}
+    api.request("PATCH", OTHER, scope, {"fieldManager": "pulumi-kubernetes-other"}, MERGE_PATCH)
     extra = {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": "LocalQueue",
@@ -164,11 +179,16 @@ def test_exactly_what_was_changed_is_reported(stack: Stack, capsys: pytest.Captu
     label, limit = 'metadata.labels["hyperpod-platform/tier"]', 'metadata.annotations["hyperpod-platform/max-run-time-seconds"]'
     assert told(found) == {
         ("ClusterQueue", "hyperpod-ns-alpha-clusterqueue"): (["changed outside"], {quota: "alice"}, []),
+        ("ClusterQueue", "hyperpod-ns-beta-clusterqueue"): (
+            ["changed outside"],
+            {"spec.admissionScope": "pulumi-kubernetes-other"},
+            [],
+        ),
         ("LocalQueue", "side-door"): (["unmanaged"], {}, []),
         ("Namespace", "hyperpod-ns-beta"): (["changed outside", "not deployed yet"], {label: "bob"}, [limit]),
         ("RoleBinding", "hyperpod-team-member"): (["missing"], {}, []),
     }
-    queue, extra, _, binding = found["drift"]
+    queue, _, extra, _, binding = found["drift"]
     assert [queue["properties"][0][side] for side in ("declared", "state", "live")] == ["4", "4", "8"]
     assert extra["changed_by"]["name"] == "carol"
     assert (binding["namespace"], binding["team"]) == ("hyperpod-ns-beta", "beta")
@@ -179,7 +199,7 @@ def test_the_same_in_words(stack: Stack, capsys: pytest.CaptureFixture[str]) -> 
     assert stack.hpctl("drift", "--stack", "main") == 3
     out = capsys.readouterr().out
     assert "nominalQuota: 4 → 8\n        by alice (Update, 20" in out
-    assert "main: 25 objects compared on main: 2 changed outside, 1 missing, 1 unmanaged; 1 not deployed yet\n" in out
+    assert "main: 25 objects compared on main: 3 changed outside, 1 missing, 1 unmanaged; 1 not deployed yet\n" in out
     assert stack.hpctl("drift", "--stack", "main", "--markdown") == 3
     assert "nominalQuota` | 4 → 8 | 4 | alice (Update, 20" in capsys.readouterr().out
 
@@ -203,6 +223,7 @@ def test_an_up_with_refresh_repairs(stack: Stack, capsys: pytest.CaptureFixture[
     stack.api.request("PATCH", QUEUE, queue, {"fieldManager": "kubectl", "force": "true"}, APPLY)
     label = {"metadata": {"labels": {"hyperpod-platform/tier": None}}}
     stack.api.request("PATCH", "/api/v1/namespaces/hyperpod-ns-beta", label, None, MERGE_PATCH)
+    stack.api.request("PATCH", OTHER, {"spec": {"admissionScope": None}}, None, MERGE_PATCH)
     stack.api.request("DELETE", f"{KUEUE}/namespaces/hyperpod-ns-beta/localqueues/side-door")
     assert stack.hpctl("up", "--stack", "main", "--yes", "--refresh") == 0
     code, found = stack.drift(capsys, "--pending")

@@ -55,7 +55,7 @@ def served(manifest: dict[str, Any], *managers: dict[str, Any]) -> dict[str, Any
     found["metadata"] |= {
         "uid": "0b9b", "resourceVersion": "42", "generation": 3, "creationTimestamp": TIME,
         "finalizers": ["kueue.x-k8s.io/resource-in-use"],
-        "managedFields": [entry("pulumi-kubernetes-1", {"f:spec": {".": {}, "f:serverDefault": {}}}), *managers],
+        "managedFields": [entry("pulumi-kubernetes-1a2b3c4d", {"f:spec": {".": {}, "f:serverDefault": {}}}), *managers],
     }  # fmt: skip
     found["metadata"]["labels"] = {**found["metadata"].get("labels", {}), "kubernetes.io/metadata.name": "x", "theirs": "y"}
     annotations = {"kubectl.kubernetes.io/last-applied-configuration": "{}", "pulumi.com/autonamed": "true"}
@@ -175,6 +175,46 @@ def test_a_limit_on_top_is_drift_and_a_default_is_not() -> None:
     assert "spec.admissionScope" in found
     assert any(path.endswith("borrowingLimit") for path in found)
     assert len(found) == 2
+
+
+HELD = {"f:spec": {"f:admissionScope": {"f:admissionMode": {}}}}
+
+
+def held(*managers: dict[str, Any]) -> dict[str, Any]:
+    """A queue with a field on top that the declaration doesn't name, and only these managers."""
+    live = served(queue())
+    del live["spec"]["serverDefault"]
+    live["metadata"]["managedFields"] = list(managers)
+    live["spec"]["admissionScope"] = {"admissionMode": "UsageBasedAdmissionFairSharing"}
+    return live
+
+
+@pytest.mark.parametrize("manager", ["pulumi-kubernetes-other", "pulumi-x", "pulumi", "pulumi-kubernetes-1a2b3c4d5"])
+def test_a_name_like_a_deployments_is_another_program(manager: str) -> None:
+    (change,) = kube.outside(queue(), held(entry(manager, HELD)))
+    assert written(change.path) == "spec.admissionScope"
+
+
+@pytest.mark.parametrize("manager", ["pulumi-kubernetes", "pulumi-kubernetes-1a2b3c4d", "pulumi-kubernetes-1a2b3c4d5e6f"])
+def test_the_names_of_deployments_are_known_and_that_of_the_state_alone_where_it_records_one(manager: str) -> None:
+    live, one = held(entry(manager, HELD)), queue()
+    assert list(kube.outside(one, live)) == []
+    assert list(kube.outside(one, live, manager)) == []
+    found = kube.compare("main", key_of(one), one, one, live, "pulumi-kubernetes-99999999")
+    assert found is not None, "another deployment's"
+    assert [(prop.path, prop.author and prop.author.name) for prop in found.properties] == [("spec.admissionScope", manager)]
+
+
+@pytest.mark.parametrize("left", [[], None, [entry("kueue", {"f:status": {}}, subresource="status")]])
+def test_who_wipes_the_record_hides_nothing(left: Any) -> None:
+    """Without it, every field of `spec` counts; of the rest, servers fill in what we don't declare."""
+    live = held()
+    live["metadata"]["managedFields"] = left
+    assert drift(queue(), live) == ["spec.admissionScope"]
+    namespace = next(copy.deepcopy(one) for one in OBJECTS if one["kind"] == "Namespace")
+    live = served(namespace)
+    live["spec"], live["metadata"]["managedFields"] = {"finalizers": ["kubernetes"]}, left
+    assert drift(namespace, live) == []
 
 
 def test_labels_of_ours_on_top_are_drift_and_others_are_not() -> None:
@@ -301,7 +341,7 @@ def test_the_owner_of_a_field_is_named() -> None:
 def test_of_several_owners_the_newest_is_named_but_for_deployments_and_controllers() -> None:
     fields = {"f:spec": {"f:x": {}}}
     managers = [
-        entry("pulumi-kubernetes-9", fields, "2026-11-20T12:00:00Z"),
+        entry("pulumi-kubernetes-1a2b3c4d", fields, "2026-11-20T12:00:00Z"),
         entry("old", fields, "2026-11-18T12:00:00Z"),
         entry("new", fields, "2026-11-19T12:00:00Z"),
         entry("kueue", fields, "2026-11-21T12:00:00Z", subresource="status"),
@@ -372,6 +412,41 @@ def test_the_state_is_read_by_cluster() -> None:
     assert list(found["main"].objects) == [key_of(queue())]
     assert found["two"].quotas == {"a": {"Name": "a"}}
     assert deployed({}) == {}
+
+
+def test_the_state_tells_who_deploys() -> None:
+    outputs, hidden = {"__fieldManager": "pulumi-kubernetes-1a2b3c4d", "spec": {}}, {"__fieldManager": HIDDEN}
+    type_ = "kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue"
+    side = deployed({"deployment": {"resources": [resource("main/q", type_, queue(), outputs=outputs)]}})["main"]
+    assert side.managers == {key_of(queue()): "pulumi-kubernetes-1a2b3c4d"}
+    side = deployed({"deployment": {"resources": [resource("main/q", type_, queue(), outputs=hidden)]}})["main"]
+    assert (list(side.objects), side.managers) == ([key_of(queue())], {})
+
+
+HIDDEN = {SECRET: "1b47", "ciphertext": "x"}
+
+
+@pytest.mark.parametrize("metadata", [HIDDEN, {"name": HIDDEN, "namespace": "n"}, {}])
+def test_an_encrypted_name_of_an_object_is_told_by_its_id(metadata: dict[str, Any]) -> None:
+    inputs = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    one = resource("main/map", "kubernetes:core/v1:ConfigMap", inputs, id="n/map")
+    (key,) = deployed({"deployment": {"resources": [one]}})["main"].objects
+    assert (key.namespace, key.name) == ("n", "map")
+    side = deployed({"deployment": {"resources": [{**one, "id": ""}]}})["main"]
+    assert (side.objects, side.nameless) == ({}, {"main/map": "ConfigMap"})
+
+
+@pytest.mark.parametrize("properties", [{}, {"properties": HIDDEN}, {"properties": {"Name": HIDDEN}}, {"properties": None}])
+def test_a_scheduler_whose_name_the_state_hides_is_known_as_such(properties: dict[str, Any]) -> None:
+    inputs = {"type": "AWS::SageMaker::ClusterSchedulerConfig", **properties}
+    resources = [
+        resource("main/scheduler", "aws-native:index:ExtensionResource", inputs),
+        resource("main/a/quota", "aws-native:sagemaker:ComputeQuota", {"name": HIDDEN}),
+    ]
+    side = deployed({"deployment": {"resources": resources}})["main"]
+    assert (side.schedulers, side.quotas) == ({}, {})
+    assert side.nameless == {"main/scheduler": "ClusterSchedulerConfig", "main/a/quota": "ComputeQuota"}
+    assert side, "it isn't as if nothing were deployed"
 
 
 def test_properties_are_spelt_as_the_api_does() -> None:

@@ -8,15 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from declarations import environment, planned, team
+from declarations import environment, hyperpod, planned, team
 from managed_support import MANAGED
+from markdown_it import MarkdownIt
 
 from cli.main import run
+from config.findings import printable
+from config.load import Project
 from governance.model import Plan
+from governance.plan import plan
 from live.connection import ApiError, UnreachableError
+from live.drift import stack
 from live.drift.compare import ABSENT
+from live.drift.elsewhere import Elsewhere, elsewhere, same
 from live.drift.look import Sources, declared, look
-from live.drift.model import Author, Failure, Finding, Kind, Property, Report, Thing
+from live.drift.model import Author, Failure, Finding, Kind, PlatformChange, Property, Report, Thing
 from live.drift.state import Side
 from live.sagemaker import Governance
 from reports.drift import as_dict, markdown, summary, text
@@ -131,10 +137,97 @@ def test_teams_of_another_stack_on_the_same_cluster_are_not_strangers(kueue: tup
         "metadata": {"name": "hyperpod-ns-beta", "labels": {"hyperpod-platform/team": "beta"}},
     }
     server = Server([*(dict(one) for one in side.objects.values()), other])
-    for elsewhere, expected in ((frozenset[str](), ["hyperpod-ns-beta"]), (frozenset({"beta"}), [])):
-        sources = Sources(lambda _: server, refused, elsewhere)
+    told, label = "hyperpod-ns-beta", "carries the label hyperpod-platform/team: beta"
+    perhaps = f"{label}; the environment research takes this team too: its own, if that is the same cluster"
+    for others, expected in (
+        ({}, [(told, label)]),
+        ({"main": Elsewhere(frozenset({"beta"}))}, []),
+        ({"main": Elsewhere(frozenset({"gamma"}), {"beta": "research"})}, [(told, perhaps)]),
+        ({"two": Elsewhere(frozenset({"beta"}))}, [(told, label)]),
+    ):
+        sources = Sources(lambda _: server, refused, others)
         seen = look(plan, {"main": side}, "main", sources, SilentProgress())
-        assert [one.thing.name for one in seen.findings] == expected
+        assert [(one.thing.name, one.remark) for one in seen.findings] == expected
+
+
+def environments(root: Path, **clusters: str) -> dict[str, Elsewhere]:
+    """What `here`, which takes team alpha, knows of the other environments, which take beta; each with a cluster `main`."""
+    groups = "instance_groups: {h100: {instance_type: ml.p5.48xlarge, count: 8}}"
+    for folder in ("environments", "teams"):
+        (root / folder).mkdir()
+    for name, cluster in clusters.items():
+        tier = "a" if name == "here" else "b"
+        (root / f"environments/{name}.yaml").write_text(
+            f"apiVersion: hyperpod-platform/v1\nteams: {{select: {{tier: {tier}}}}}\nclusters:\n  main:\n"
+            + "".join(f"    {line}\n" for line in (*cluster.split("; "), groups))
+        )
+    for name, tier in (("alpha", "a"), ("beta", "b"), ("nobody", "c")):
+        (root / f"teams/{name}.yaml").write_text(team(f"labels: {{tier: {tier}}}\n"))
+    return elsewhere(root, Project(root).load("here"))
+
+
+NAMED = "kind: existing; kubeconfig: kube/shared; context: admin"
+SANDBOX = "kind: existing; sandbox: true; kueue: {install: false}"
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "expected"),
+    [
+        (NAMED, NAMED, Elsewhere(frozenset({"beta"}))),
+        (NAMED, "kind: existing; kubeconfig: kube/shared", Elsewhere(perhaps={"beta": "there"})),
+        (NAMED, "kind: existing", Elsewhere(perhaps={"beta": "there"})),
+        ("kind: existing", "kind: existing", Elsewhere(perhaps={"beta": "there"})),
+        (SANDBOX, SANDBOX, Elsewhere()),
+        ("kind: existing", SANDBOX, Elsewhere()),
+        (NAMED, "kind: nonsense", Elsewhere()),
+    ],
+)
+def test_only_environments_that_share_the_cluster_have_teams_there(
+    tmp_path: Path, here: str, there: str, expected: Elsewhere
+) -> None:
+    """A team that no other environment takes is nobody's."""
+    assert environments(tmp_path, here=here, there=there) == {"main": expected}
+
+
+@pytest.mark.parametrize(
+    ("account", "region", "expected"),
+    [("111122223333", "us-west-2", None), ("444455556666", "us-west-2", False), ("111122223333", "us-east-1", False)],
+)
+def test_clusters_that_are_built_in_other_accounts_or_regions_are_others(
+    account: str, region: str, expected: bool | None
+) -> None:
+    """In the same, another environment may have queues on the cluster that this one builds."""
+    built = planned({}, hyperpod()).clusters["main"].declared
+    other = built.model_copy(update={"account": account, "region": region})
+    assert same(built, other) is expected
+    assert same(built, planned({}, environment()).clusters["main"].declared) is None
+
+
+def test_a_cluster_of_which_the_state_knows_nothing_waits_and_is_not_read(kueue: tuple[Plan, Side]) -> None:
+    """Nothing says yet how it is reached: with that as a failure, no run could ever add it."""
+    plan, side = kueue
+    for state in ({}, {"main": Side()}, {"other": side}):
+        seen = look(plan, state, "main", Sources(refused, refused), SilentProgress())
+        assert (seen.compared, seen.failures) == (0, ())
+        (found,) = seen.findings
+        assert (str(found.thing), found.kinds) == ("main: Cluster main", (Kind.PENDING,))
+        shown = report(findings=seen.findings)
+        assert (shown.exit_code(), shown.exit_code(pending=True)) == (0, 3)
+        assert "    main: Cluster main: to be made" in list(text(shown))
+    assert look(plan, None, "main", Sources(refused, refused), SilentProgress()).failures, "without a state, it is read"
+
+
+def test_what_the_state_does_not_name_is_neither_new_nor_a_strangers() -> None:
+    plan, side = on(TEAMS, MANAGED)
+    (config,) = side.schedulers.values()
+    live = Governance("arn", {**config, "Status": "Created"}, ())
+    state = Side(objects=side.objects, nameless={"main/scheduler": "ClusterSchedulerConfig"})
+    server = Server([dict(one) for one in side.objects.values()])
+    seen = look(plan, {"main": state}, "main", Sources(lambda _: server, lambda _: live), SilentProgress())
+    assert [one.thing.kind for one in seen.findings] == ["ComputeQuota"], "the quota is to be made"
+    assert seen.notes == (
+        "main: the state doesn't tell the name of the ClusterSchedulerConfig main/scheduler, so it isn't compared",
+    )
 
 
 def test_without_a_state_nothing_waits(kueue: tuple[Plan, Side]) -> None:
@@ -204,11 +297,86 @@ def test_what_is_declared_now_is_told_where_it_is_another(declared_now: Any, wor
 def test_the_report_as_a_comment_and_as_data() -> None:
     comment = markdown(report(findings=FOUND))
     assert "| `main: ClusterQueue q` | `spec.x[memory].nominalQuota` | 192 GiB → 1024 GiB | 192 GiB | alice (Update," in comment
-    assert "nobody \\| knows" in comment
+    assert "`nobody \\| knows`" in comment
     data = json.loads(json.dumps(as_dict(report(findings=FOUND))))
     assert [one["status"] for one in data["drift"]] == [["changed outside"], ["missing"]]
     assert [one["name"] for one in data["pending"]] == ["l"]
     assert data["drift"][0]["properties"][0]["live"] == "1Ti"
+
+
+HOSTILE = (
+    "@org/all", "<img src=x>", "![x](http://evil.example/x.png)", "<!-- gone", "a | b \\| c", "one\n\n# two", "`@me`",
+    "``` @me", "[x](y)", "https://evil.example", "www.evil.example", "#12", "GH-12", "org/repo#1", "*bold*", "a@b.example",
+    "&lt;", "\x1b[31mred\r",
+)  # fmt: skip
+
+
+def everywhere(value: str) -> Report:
+    """A report with the value wherever a live object, its author or a message can put it."""
+    author = Author(value, value, value)
+    prop = Property(f'metadata.annotations["{value}"]', value, value, value, "", author)
+    elements = Property("spec.x", [value], {"a": value}, [value, 1], "", author)
+    thing = Thing("main", "LocalQueue", value, value)
+    findings = (
+        Finding(thing, (Kind.CHANGED, Kind.PENDING), (prop, elements), (prop, elements), author, value),
+        Finding(thing, (Kind.UNMANAGED,), author=author, remark=value),
+    )
+    platform = (PlatformChange(value, value, "update", (value,)),)
+    return report(findings=findings, failures=(Failure(value, "Kubernetes", value),), notes=(value,), platform=platform)
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_what_live_objects_say_means_nothing_in_a_comment(value: str) -> None:
+    """As another Markdown parser sees it: nothing but our table and lists, with the values in code."""
+    tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(markdown(everywhere(value)))
+    kinds = {token.type.removesuffix("_open").removesuffix("_close") for token in tokens}
+    assert kinds <= {
+        "heading", "paragraph", "inline", "bullet_list", "list_item", "table", "thead", "tbody", "tr", "th", "td"
+    }  # fmt: skip
+    rows = "".join(token.type[0:2] if token.type in ("td_open", "tr_open") else "" for token in tokens)
+    assert rows == "tr" + ("tr" + "td" * 5) * 3, "a header, and three rows of five cells"
+    inline = [child for token in tokens for child in token.children or ()]
+    assert {child.type for child in inline} <= {"text", "code_inline"}
+    plain = " ".join(child.content for child in inline if child.type == "text")
+    assert not [word for word in ("@", "<", "://", "www.", "#", "GH-") if word in plain]
+    code = [child.content for child in inline if child.type == "code_inline"]
+    assert printable(value) in code, "nothing is lost"
+
+
+@pytest.mark.parametrize("value", HOSTILE)
+def test_what_live_objects_say_means_nothing_to_a_terminal(value: str) -> None:
+    lines = list(text(everywhere(value)))
+    assert all(line.isprintable() for line in lines)
+    assert any(printable(value) in line for line in lines)
+
+
+def test_a_stack_that_the_backend_does_not_know_is_told_from_one_without_drift() -> None:
+    lost, fine = report(deployed=False, compared={}), report()
+    assert (lost.exit_code(), fine.exit_code()) == (0, 0)
+    assert (as_dict(lost)["deployed"], as_dict(fine)["deployed"]) == (False, True)
+    assert list(text(lost)) == ["dev: not deployed: the backend that Pulumi asked holds nothing of it"]
+
+
+@pytest.mark.parametrize(
+    ("types", "expected"),
+    [((), False), (("pulumi:pulumi:Stack", "pulumi:providers:aws"), False), (("pulumi:pulumi:Stack", "aws:ec2/vpc:Vpc"), True)],
+)
+def test_a_stack_of_the_platform_alone_is_deployed_too(
+    monkeypatch: pytest.MonkeyPatch, types: tuple[str, ...], expected: bool
+) -> None:
+    """Though it holds no object that is compared one by one."""
+    resources = [
+        {"urn": f"urn:pulumi:dev::hyperpod-platform::{one}::main/x", "type": one, "custom": one != "pulumi:pulumi:Stack"}
+        for one in types
+    ]
+    exported = {"deployment": {"resources": resources}} if types else {}
+    monkeypatch.setattr(stack, "_last", lambda *_: stack._Last(None, exported, {}))
+    root = Path(__file__).parents[3]
+    platform = Project(root).load("dev")
+    found = stack.look_at_stack(root, "dev", platform, plan(platform), stack.Wanted(), SilentProgress())
+    assert found.deployed is expected
+    assert (found.failures, found.drift) == ((), ())
+    assert [str(one.thing) for one in found.pending] == (["main: Cluster main"] if expected else [])
 
 
 # -- the verb ------------------------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from governance.managed import compute_quota
 from governance.model import ClusterPlan
 from live.connection import UnreachableError
 from live.drift import managed
-from live.drift.model import Finding, Kind
+from live.drift.model import Finding, Kind, Report
 from live.drift.state import Side, deployed
 from live.sagemaker import Governance, read_governance
 
@@ -244,13 +244,42 @@ def test_three_sides() -> None:
     assert set(plan.teams) == {"alpha", "beta"}
 
 
-def test_what_is_being_deleted_is_missing_and_what_failed_is_noted() -> None:
+def test_what_is_being_deleted_is_missing() -> None:
     _, wanted = on({"alpha": team(ALPHA)})
     live = there(wanted)
     live.quotas[0]["Status"] = "Deleting"
     assert [one.kinds for one in drift(wanted, live)] == [(Kind.MISSING,)]
-    live.quotas[0].update({"Status": "UpdateFailed", "FailureReason": "no Kueue"})
-    assert list(managed.failed("main", managed.there(live))) == ["main: ComputeQuota alpha is UpdateFailed: no Kueue"]
+
+
+@pytest.mark.parametrize("status", ["CreateFailed", "UpdateFailed", "UpdateRollbackFailed", "DeleteFailed"])
+def test_what_failed_differs_though_its_properties_are_as_they_should(status: str) -> None:
+    _, wanted = on({"alpha": team(ALPHA)})
+    live = there(wanted)
+    live.quotas[0].update({"Status": status, "FailureReason": "no Kueue"})
+    live.scheduler["Status"] = status  # type: ignore[index]
+    scheduler, quota = drift(wanted, live)
+    assert (scheduler.kinds, quota.kinds) == ((Kind.CHANGED,), (Kind.CHANGED,))
+    assert [(one.path, one.live) for one in quota.properties] == [("Status", status)]
+    assert (scheduler.remark, quota.remark) == (f"{status}: no reason given", f"{status}: no Kueue")
+    report = Report("prod", "prod", "managed", deployed=True, with_state=True, findings=(quota,))
+    assert report.exit_code() == 3
+
+
+def test_a_failed_thing_that_nobody_deployed_says_so_too() -> None:
+    _, wanted = on({"alpha": team(ALPHA)})
+    live = there(wanted)
+    live.quotas[0]["Status"] = "CreateFailed"
+    found = list(managed.compare("main", Side(), Side(schedulers=wanted.schedulers), managed.there(live)))
+    (alpha,) = (one for one in found if one.thing.name == "alpha")
+    assert (alpha.kinds, alpha.remark) == ((Kind.UNMANAGED,), "on the cluster of this stack; CreateFailed: no reason given")
+
+
+@pytest.mark.parametrize("status", ["Created", "Updated", "Creating", "Updating"])
+def test_what_is_under_way_has_not_failed(status: str) -> None:
+    _, wanted = on({"alpha": team(ALPHA)})
+    live = there(wanted)
+    live.quotas[0]["Status"] = status
+    assert drift(wanted, live) == []
 
 
 def test_identities_in_words() -> None:
