@@ -12,6 +12,8 @@ from config.findings import quoted
 from config.network import private_block
 from config.vocabulary import LogDays, Model, RoleArn, Words, problem
 
+_SHORTEST = {4: 9, 6: 13}
+"""Bits of a block by the Internet Protocol's version: a shorter one is nobody's own network."""
 _VERSION = re.compile(r"1\.(?:[1-9][0-9])\Z")
 _ADDON_VERSION = re.compile(r"v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+\Z")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}\Z")
@@ -49,8 +51,9 @@ def _public_cidr(value: str) -> str:
         network = ipaddress.ip_network(value)
     except ValueError as error:
         raise problem("cidr", f"{quoted(value)} is not an address block: {error}", "write one as 203.0.113.0/24") from None
-    if network.prefixlen == 0:
-        raise problem("public_to_all", f"{quoted(value)} opens the API server to the whole internet", "name your own networks")
+    if network.prefixlen < _SHORTEST[network.version]:
+        much = "a large part of the" if network.prefixlen else "the whole"
+        raise problem("public_to_all", f"{quoted(value)} opens the API server to {much} internet", "name your own networks")
     return value
 
 

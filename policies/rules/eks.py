@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime
 
 from policies.model import Domain, Properties, Stack, Violation, has, items, part
+from policies.rules.network import world_in
 
 EKS = Domain("eks", "EKS control plane")
 CLUSTER = "aws:eks/cluster:Cluster"
@@ -22,7 +23,6 @@ SUPPORT_ENDS = {
 }
 """Days on which extended support ends (EKS User Guide, "Amazon EKS Kubernetes release calendar"). Older versions have none; newer
 ones are not listed yet, and nothing is said of them."""
-EVERYWHERE = frozenset({"0.0.0.0/0", "::/0"})
 
 
 @EKS.rule(
@@ -54,9 +54,8 @@ def public_endpoint_open(properties: Properties) -> Iterator[str]:
     blocks = items(config, "publicAccessCidrs")
     if not blocks:
         yield "the public endpoint is open to the whole internet: no addresses are named"
-    for block in blocks:
-        if block in EVERYWHERE:
-            yield f"the public endpoint is open to the whole internet ({block})"
+    for world in world_in(map(str, blocks)):
+        yield f"the public endpoint is open to {world}"
 
 
 @EKS.rule(

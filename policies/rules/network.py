@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from policies.model import Domain, Properties, Resource, Stack, Violation, has, items
@@ -171,7 +171,12 @@ def _world(rule: Mapping[str, object]) -> Iterator[str]:
     """The rule's blocks that are the internet, or much of it, as a message names them. Raises ValueError for what is no block."""
     blocks = [rule[key] for key in ("cidrIpv4", "cidrIpv6") if rule.get(key)]
     blocks += [block for key in ("cidrBlocks", "ipv6CidrBlocks") for block in items(rule, key)]
-    for block in map(str, blocks):
+    yield from world_in(map(str, blocks))
+
+
+def world_in(blocks: Iterable[str]) -> Iterator[str]:
+    """Blocks that are the internet, or much of it, as a message names them. Raises ValueError for what is no block."""
+    for block in blocks:
         network = ip_network(block, strict=False)
         if network.prefixlen < SHORTEST[network.version] and not any(_inside(network, own) for own in PRIVATE):
             yield f"{'a large part of the' if network.prefixlen else 'the whole'} internet ({block})"

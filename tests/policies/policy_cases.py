@@ -132,6 +132,7 @@ CASES: dict[str, list[Case]] = {
             (
                 (vpc(endpointPublicAccess=True, publicAccessCidrs=["203.0.113.0/24", "0.0.0.0/0"]), "0.0.0.0/0"),
                 (vpc(endpointPublicAccess=True, publicAccessCidrs=["::/0"]), "::/0"),
+                (vpc(endpointPublicAccess=True, publicAccessCidrs=["0.0.0.0/1", "128.0.0.0/1"]), "a large part of the internet"),
                 (vpc(endpointPublicAccess=True), "no addresses are named"),
             ),
         )

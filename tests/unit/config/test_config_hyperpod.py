@@ -80,6 +80,7 @@ FIELDS: list[Case] = [
     ("eks.version", "1.32", "1.3", "eks-version", 'as "1.34"'),
     ("eks.name", "a-b_c", "-a", "eks-name", "the first a letter or digit"),
     ("eks.public_access_from", ["203.0.113.0/24", "2001:db8::/32"], ["0.0.0.0/0"], "public-to-all", "your own networks"),
+    ("eks.public_access_from", ["203.0.0.0/9", "2008::/13"], ["128.0.0.0/1"], "public-to-all", "your own networks"),
     ("eks.public_access_from", [], ["here"], "cidr", "as 203.0.113.0/24"),
     ("eks.private_access_from", ["10.0.0.0/16", "100.64.1.0/24"], ["203.0.113.0/24"], "cidr", "use a part of"),
     ("eks.private_access_from", [], ["here"], "cidr", "as 10.0.0.0/16"),
