@@ -19,6 +19,7 @@ MARKER = "<!-- hyperpod-platform: what this pull request does -->"
 LIMIT = 65_536
 """Characters of a comment (GitHub's limit for bodies of issues and comments)."""
 _CUT = "\n\n_Cut here: the run's summary and artifacts have all of it._\n"
+_FENCE = re.compile(r" {0,3}(`{3,})(.*)")
 _NOTHING = "_No part of the run has said anything; see its log._"
 
 
@@ -53,13 +54,24 @@ def _share(lengths: list[int], room: int) -> int:
 
 def cut(text: str, limit: int) -> str:
     """The text up to a line's end, with what was open closed again; at most `limit` characters."""
-    closing = "\n\n</details>" * text.count("<details>")
-    room = limit - len(_CUT) - len(closing) - max((len(run) + 1 for run in re.findall(r"^`{3,}", text, re.MULTILINE)), default=0)
-    kept = text[: max(0, room)].rpartition("\n")[0]
-    fences = re.findall(r"^`{3,}", kept, re.MULTILINE)
-    end = f"\n{fences[-1]}" if len(fences) % 2 else ""
-    unclosed = "\n\n</details>" * max(0, kept.count("<details>") - kept.count("</details>"))
-    return f"{kept}{end}{unclosed}{_CUT}"
+    kept = text[: max(0, limit - len(_CUT))].rpartition("\n")[0]
+    while kept and len(kept) + len(closing(kept)) + len(_CUT) > limit:
+        kept = kept.rpartition("\n")[0]
+    return f"{kept}{closing(kept)}{_CUT}"
+
+
+def closing(text: str) -> str:
+    """What closes the fence and the folded blocks that the text leaves open. What a fence holds opens and closes nothing."""
+    fence, blocks = "", 0
+    for line in text.split("\n"):
+        found = _FENCE.match(line)
+        run, rest = found.groups() if found else ("", "")
+        if not fence:
+            fence = run if "`" not in rest else ""
+            blocks = max(0, blocks + line.count("<details>") - line.count("</details>"))
+        elif len(run) >= len(fence) and not rest.strip():
+            fence = ""
+    return (f"\n{fence}" if fence else "") + "\n\n</details>" * blocks
 
 
 def existing(comments: list[dict[str, Any]]) -> int | None:

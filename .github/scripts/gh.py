@@ -7,10 +7,13 @@ import subprocess
 from typing import Any
 
 
-def api(path: str, method: str = "GET", data: dict[str, Any] | None = None) -> Any:
-    """The answer as JSON, all pages of a list in one; None for an empty one. Raises CalledProcessError as `gh` fails."""
+def api(path: str, method: str = "GET", data: dict[str, Any] | None = None, *, pages: bool = True) -> Any:
+    """The answer as JSON, all pages of a list in one unless one is enough; None for an empty one.
+
+    Raises CalledProcessError as `gh` fails.
+    """
     command = ["gh", "api", path, "--method", method]
-    command += ["--input", "-"] if data is not None else ["--paginate", "--slurp"] if method == "GET" else []
+    command += ["--input", "-"] if data is not None else ["--paginate", "--slurp"] if method == "GET" and pages else []
     done = subprocess.run(
         command, input=json.dumps(data) if data is not None else None, stdout=subprocess.PIPE, text=True, check=True
     )

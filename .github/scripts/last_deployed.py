@@ -1,6 +1,6 @@
-"""The commit that an environment runs, as GitHub's deployments record it: on standard output, else the fallback.
+"""The commit that an environment runs, as GitHub's deployments record it: on standard output; an empty line for none.
 
-last_deployed.py ENVIRONMENT FALLBACK       GITHUB_REPOSITORY and GH_TOKEN say where and as whom
+last_deployed.py ENVIRONMENT       GITHUB_REPOSITORY and GH_TOKEN say where and as whom
 """
 
 from __future__ import annotations
@@ -28,16 +28,15 @@ def last_deployed(deployments: list[dict[str, Any]], statuses: Callable[[int], l
     return None
 
 
-def main(environment: str, fallback: str) -> None:
+def main(environment: str) -> None:
     where = f"repos/{os.environ['GITHUB_REPOSITORY']}/deployments"
     # A page is enough: thirty runs without a success are a standstill, whose last good commit is of no use.
-    deployments = api(f"{where}?environment={quote(environment, safe='')}&per_page=30")[:30]
+    deployments = api(f"{where}?environment={quote(environment, safe='')}&per_page=30", pages=False)
     commit = last_deployed(deployments, lambda number: list(api(f"{where}/{number}/statuses?per_page=100")))
-    found = commit or fallback
-    if not _COMMIT.match(found) or not int(found, 16):
-        sys.exit(f"{environment} was never deployed, and there is no commit before this one")
-    sys.stdout.write(f"{found}\n")
+    if commit is not None and not _COMMIT.match(commit):
+        sys.exit(f"{environment} is said to run {commit!r}, which is no commit")
+    sys.stdout.write(f"{commit or ''}\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2])
+    main(sys.argv[1])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
-from workflow_support import ACTIONS, WORKFLOWS, Runner, all_steps, checkout, jobs, load, shell_steps
+from workflow_support import ACTIONS, ROOT, WORKFLOWS, Runner, all_steps, checkout, jobs, load, shell_steps
 
 from sandbox.toolchain import SilentProgress, ensure
 
@@ -27,7 +28,7 @@ RUN_HERE = {
     "vulnerabilities.export",
     "setup.path",
 }
-RUN_ON_THE_SANDBOX = {"pull-request.preview", "deploy.drift", "deploy.up", "drift.drift"}
+RUN_ON_THE_SANDBOX = {"pull-request.preview", "deploy.drift", "deploy.guards", "deploy.up", "drift.drift"}
 """By tests/engine/test_workflow_steps.py."""
 NOT_RUN = {
     "pull-request.test-fast": "this suite, within itself",
@@ -168,6 +169,14 @@ def ok(runner: Runner, name: str, **values: str) -> str:
     return done.stdout
 
 
+def stand_in(folder: Path, name: str, text: str) -> Runner:
+    """An empty folder to run steps in, where one program is another."""
+    (folder / "clone").mkdir(exist_ok=True)
+    runner = Runner(folder / "clone", folder / "runner/programs")
+    runner.program(name, text)
+    return runner
+
+
 def gh(runner: Runner, answers: dict[str, Any]) -> None:
     """A stand-in for GitHub's API that keeps what it was sent in a file."""
     sent = runner.programs.parent / "sent"
@@ -178,7 +187,7 @@ def gh(runner: Runner, answers: dict[str, Any]) -> None:
         f"answers = {answers!r}\n"
         "path, method = sys.argv[2], sys.argv[4]\n"
         "if method == 'GET':\n"
-        "    print(json.dumps([answers[path]]))\n"
+        "    print(json.dumps([answers[path]] if '--slurp' in sys.argv else answers[path]))\n"
         "else:\n"
         f"    open({str(sent)!r}, 'a').write(json.dumps([method, path, json.load(sys.stdin)]) + '\\n')\n",
     )
@@ -230,7 +239,7 @@ def test_a_deployment_says_what_changes_since_the_last_one(change: Runner) -> No
         },
     )
     ok(change, "deploy.check", STACK="prod")
-    ok(change, "deploy.deployed", STACK="prod", BEFORE=second, GH_TOKEN="x", GITHUB_REPOSITORY="example/platform")
+    ok(change, "deploy.deployed", STACK="prod", GH_TOKEN="x", GITHUB_REPOSITORY="example/platform")
     assert change.file("GITHUB_OUTPUT").splitlines()[-1] == f"commit={first}"
     ok(change, "deploy.diff", STACK="prod", DEPLOYED=first)
     assert "**prod**: 1 team changes" in change.file("GITHUB_STEP_SUMMARY")
@@ -240,9 +249,47 @@ def test_a_deployment_says_what_changes_since_the_last_one(change: Runner) -> No
     assert back.returncode == 1
     assert "::error::prod runs" in back.stdout
     gh(change, {f"{where}?environment=prod&per_page=30": []})
-    none = ran(change, "deploy.deployed", STACK="prod", BEFORE="0" * 40, GH_TOKEN="x", GITHUB_REPOSITORY="example/platform")
-    assert none.returncode == 1
-    assert "prod was never deployed" in none.stderr
+    ok(change, "deploy.deployed", STACK="prod", GH_TOKEN="x", GITHUB_REPOSITORY="example/platform")
+    assert change.file("GITHUB_OUTPUT").splitlines()[-1] == "commit="
+    ok(change, "deploy.diff", STACK="prod", DEPLOYED="")
+    assert change.file("GITHUB_STEP_SUMMARY").splitlines()[-1].startswith("**prod**: first deployment")
+    ok(change, "deploy.forward", STACK="prod", DEPLOYED="", GITHUB_SHA=second)
+
+
+@pytest.mark.parametrize(
+    ("code", "refresh", "ends"), [(0, "", 0), (3, "", 3), (3, "--refresh", 0), (4, "--refresh", 4), (1, "--refresh", 1)]
+)
+def test_drift_stops_a_deployment_unless_it_is_to_be_put_right(tmp_path: Path, code: int, refresh: str, ends: int) -> None:
+    runner = stand_in(tmp_path, "hpctl", f"print('the report')\nraise SystemExit({code})\n")
+    done = ran(runner, "deploy.drift", STACK="prod", REFRESH=refresh, PULUMI_BACKEND_URL="")
+    assert done.returncode == ends
+    assert runner.file("GITHUB_STEP_SUMMARY") == "the report\n"
+    assert ("::notice::prod differs" in done.stdout) == (code == 3 and ends == 0)
+
+
+def test_the_output_of_a_preview_gives_the_runner_no_commands(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / ".github/scripts", tmp_path / "clone/.github/scripts")
+    runner = stand_in(tmp_path, "pulumi", "print('::add-mask::e\\n::stop-commands::x\\n::x::\\nall is well', end='')\n")
+    tokens = set()
+    for _ in range(2):
+        done = ran(runner, "pull-request.preview", STACK="prod", PULUMI_BACKEND_URL="")
+        assert done.returncode == 0, done.stderr
+        stop, *lines, resume = done.stdout.splitlines()
+        token = stop.removeprefix("::stop-commands::")
+        assert re.fullmatch(r"[0-9a-f]{32}", token)
+        assert (lines, resume) == (["::add-mask::e", "::stop-commands::x", "::x::", "all is well"], f"::{token}::")
+        tokens.add(token)
+    assert len(tokens) == 2
+    text = (runner.folder / "comment/2-preview-prod.md").read_text()
+    assert text.startswith("<details><summary>Preview of prod</summary>")
+
+
+def test_what_deploys_asks_the_clusters_first_and_lasts_as_long_as_it_may() -> None:
+    steps = load(next(path for path in WORKFLOWS if path.stem == "deploy"))["jobs"]["deploy"]["steps"]
+    order = [step.get("id") or step["uses"].partition("@")[0] for step in steps]
+    credentials = order.index("aws-actions/configure-aws-credentials")
+    assert credentials < order.index("drift") < order.index("guards") < order.index("up")
+    assert steps[credentials]["with"]["role-duration-seconds"] == "43200"
 
 
 def test_the_night_writes_one_issue(change: Runner) -> None:
@@ -252,10 +299,12 @@ def test_the_night_writes_one_issue(change: Runner) -> None:
         (found / f"{stack}.md").write_text(f"### Drift of `{stack}`\n")
         (found / f"{stack}.code").write_text(f"{code}\n")
     gh(change, {"repos/example/platform/issues?state=open&labels=drift&per_page=100": []})
-    ok(change, "drift.issue", GH_TOKEN="x", RUN_URL="https://example.com/1", GITHUB_REPOSITORY="example/platform")
+    stacks = json.dumps(["dev", "staging", "prod"])
+    ok(change, "drift.issue", GH_TOKEN="x", STACKS=stacks, RUN_URL="https://example.com/1", GITHUB_REPOSITORY="example/platform")
     ((method, where, data),) = sent(change)
     assert (method, where, data["labels"]) == ("POST", "repos/example/platform/issues", ["drift"])
     assert "- `prod`: **differs**" in data["body"]
+    assert "- `staging`: **could not be read**" in data["body"]
 
 
 def test_what_is_audited_is_what_is_locked(change: Runner) -> None:

@@ -79,7 +79,6 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
         "POLICY_PACK": str(ROOT / "policies/serve"),
         "PULUMI_BACKEND_URL": "",
         "REFRESH": "",
-        "PYTHONUNBUFFERED": "1",
     }
     yield found
     stacks.remove(found.folder, "main")
@@ -108,27 +107,29 @@ def test_what_the_policies_refuse_fails_the_preview_and_is_told(runner: Runner) 
     (runner.folder / "teams/alpha.yaml").write_text(TEAM + "sharing: {borrow_unlimited: true}\n")
     done = run(runner, "pull-request.preview")
     assert done.returncode != 0
-    assert comment(runner).startswith("<details><summary>Preview of main failed</summary>")
-    assert "[quota-cohort-limits]" in comment(runner)
-    assert run(runner, "deploy.up").returncode != 0
+    told = (runner.folder / "comment/2-preview-main.md").read_text()
+    assert told.startswith("<details><summary>Preview of main failed</summary>")
+    assert "[quota-cohort-limits]" in told
     declare(runner)
 
 
-def test_a_stack_is_previewed_deployed_and_watched(runner: Runner) -> None:
-    ok(runner, "pull-request.preview")
-    assert comment(runner).startswith("<details><summary>Preview of main</summary>")
-    assert "create=0" not in comment(runner)
-    ok(runner, "deploy.drift")
+def test_a_stack_is_deployed_watched_and_guarded(runner: Runner) -> None:
     ok(runner, "deploy.up")
     api = connect(str(stacks.sandbox_of(runner.folder, "main", "main").kubeconfig), "", "")
     assert api.request("GET", QUEUE).body["spec"]["fairSharing"]["weight"] == "10"
-    ok(runner, "drift.drift")
-    assert (runner.folder / "drift/main.code").read_text() == "0\n"
+    ok(runner, "deploy.drift")
 
     api.request("PATCH", QUEUE, {"spec": {"fairSharing": {"weight": "77"}}}, content_type=MERGE_PATCH)
     ok(runner, "drift.drift")
     assert (runner.folder / "drift/main.code").read_text() == "3\n"
-    assert "77" in (runner.folder / "drift/main.md").read_text()
-    refused = run(runner, "deploy.drift")
-    assert refused.returncode == 3
-    assert "77" in runner.file("GITHUB_STEP_SUMMARY")
+    report = (runner.folder / "drift/main.md").read_text()
+    assert "77" in report
+    assert "; platform: " in report, "all of the stack is looked at"
+    assert runner.file("GITHUB_STEP_SUMMARY").endswith(report)
+
+    (runner.folder / "teams/alpha.yaml").rename(runner.folder / "teams/beta.yaml")
+    refused = run(runner, "deploy.guards")
+    assert refused.returncode == 1
+    assert [line.partition("title=")[2].partition("::")[0] for line in refused.stdout.splitlines() if "::error" in line] == [
+        "team-not-drained"
+    ]

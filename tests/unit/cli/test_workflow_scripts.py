@@ -13,6 +13,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from live.drift.model import Report
+from reports.drift import markdown
 
 SCRIPTS = Path(__file__).parents[3] / ".github/scripts"
 GH = """#!{python}
@@ -25,7 +29,8 @@ answers = json.loads((folder / "answers.json").read_text())
 with (folder / "calls").open("a") as calls:
     calls.write(json.dumps([method, path, data]) + "\\n")
 if method == "GET":
-    print(json.dumps([answers[path]] if "--slurp" in sys.argv else answers[path]))
+    page = answers[path]
+    print(json.dumps([page, answers.get(path + " then", [])] if "--slurp" in sys.argv else page))
 else:
     print("{{}}")
 """
@@ -98,6 +103,19 @@ def test_a_comment_is_never_too_long_and_never_left_open(
         assert all(part.strip() in text for part in parts.values())
 
 
+_OUTPUT = st.lists(st.sampled_from(["```", "````", "`````text", "  ```", "</details>", "<details>", "line"]), min_size=1)
+
+
+@given(_OUTPUT, st.integers(200, 2_000))
+def test_a_cut_ends_outside_of_what_output_opens(scripts: dict[str, ModuleType], lines: list[str], limit: int) -> None:
+    """Markdown's own parser says so: the words on the cut are a paragraph, not part of a block of code."""
+    text = scripts["comment"].cut(scripts["comment"].fold("x", "\n".join(lines * 400), 100_000), limit)
+    assert len(text) <= limit
+    paragraphs = [token.content for token in MarkdownIt().parse(text) if token.type == "inline"]
+    assert paragraphs[-1:] == ["_Cut here: the run's summary and artifacts have all of it._"]
+    assert text.rpartition("\n\n_Cut")[0].endswith("</details>")
+
+
 def test_short_parts_are_whole_beside_a_long_one(scripts: dict[str, ModuleType]) -> None:
     body = scripts["comment"].body({"1-diff.md": "line\n" * 40_000, "2-preview.md": "short", "0.md": "first"})
     assert len(body) <= 65_536
@@ -145,6 +163,8 @@ def test_the_comment_is_written_once_and_then_updated(scripts: dict[str, ModuleT
         ({"dev": 0, "prod": 3}, True, ("PATCH", "issues/5", None)),
         ({"dev": 0, "prod": 0}, True, ("PATCH", "issues/5", "closed")),
         ({"dev": 0, "prod": 4}, True, ("PATCH", "issues/5", None)),
+        ({"dev": 0, "prod": None}, True, ("PATCH", "issues/5", None)),
+        ({"dev": 0, "prod": None}, False, ("POST", "issues", None)),
         ({"dev": 0, "prod": 0}, False, None),
         ({}, True, None),
     ],
@@ -153,7 +173,7 @@ def test_one_issue_says_what_differs(
     scripts: dict[str, ModuleType],
     gh: Gh,
     tmp_path: Path,
-    codes: dict[str, int],
+    codes: dict[str, int | None],
     known: bool,
     change: tuple[str, str, str | None] | None,
 ) -> None:
@@ -163,22 +183,54 @@ def test_one_issue_says_what_differs(
     found = tmp_path / "drift"
     found.mkdir()
     for stack, code in codes.items():
-        (found / f"{stack}.md").write_text(f"report of {stack}\n")
-        (found / f"{stack}.code").write_text(f"{code}\n")
-    drift.main(found)
+        if code is not None:
+            (found / f"{stack}.md").write_text(f"report of {stack}\n")
+            (found / f"{stack}.code").write_text(f"{code}\n")
+    drift.main(found, list(codes))
     if change is None:
         assert gh.changes == []
         return
     ((method, path, data),) = gh.changes
     assert (method, path, data.get("state")) == (change[0], f"repos/example/platform/{change[1]}", change[2])
     assert data["body"].startswith(f"{drift.MARKER}\nLooked at by https://example.com/run/1")
-    assert ("report of prod" in data["body"]) == (codes["prod"] != 0)
+    assert ("report of prod" in data["body"]) == (codes["prod"] in {3, 4})
+    assert ("- `prod`: **could not be read** (the job ended before it looked)" in data["body"]) == (codes["prod"] is None)
     assert "report of dev" not in data["body"]
     assert ("(exit code 4)" in data["body"]) == (codes["prod"] == 4)
 
 
+def test_a_stack_that_the_backend_does_not_hold_is_never_without_drift(
+    scripts: dict[str, ModuleType], gh: Gh, tmp_path: Path
+) -> None:
+    """As `hpctl drift` says it: exit code 0, and words."""
+    drift = scripts["drift_issue"]
+    for stack, deployed in (("dev", True), ("my_prod", False)):
+        report = Report(stack, stack, "kueue", deployed=deployed, with_state=True)
+        (tmp_path / f"{stack}.md").write_text(markdown(report), encoding="utf-8")
+        (tmp_path / f"{stack}.code").write_text(f"{report.exit_code()}\n")
+    path = f"repos/example/platform/issues?state=open&labels={drift.LABEL}&per_page=100"
+    gh.answers(**{path: []})
+    drift.main(tmp_path, ["dev", "my_prod"])
+    assert gh.changes == []
+    gh.answers(**{path: [{"number": 5, "body": drift.MARKER, "user": {"type": "Bot"}}]})
+    drift.main(tmp_path, ["dev", "my_prod"])
+    ((_, where, data),) = gh.changes
+    assert (where, data.get("state")) == ("repos/example/platform/issues/5", None)
+    assert "- `dev`: no drift\n- `my_prod`: **not deployed**" in data["body"]
+
+
+def test_a_night_without_any_report_closes_nothing(scripts: dict[str, ModuleType], gh: Gh, tmp_path: Path) -> None:
+    drift = scripts["drift_issue"]
+    issue = {"number": 5, "body": drift.MARKER, "user": {"type": "Bot"}}
+    gh.answers(**{f"repos/example/platform/issues?state=open&labels={drift.LABEL}&per_page=100": [issue]})
+    drift.main(tmp_path / "nothing", ["dev"])
+    ((_, _, data),) = gh.changes
+    assert "state" not in data
+
+
 def test_an_issue_holds_the_reports_within_the_limit(scripts: dict[str, ModuleType]) -> None:
-    text = scripts["drift_issue"].issue_body({f"s{n}": (3, "row\n" * 30_000) for n in range(4)}, "run")
+    drift = scripts["drift_issue"]
+    text = drift.issue_body({f"s{n}": drift.Look(3, "row\n" * 30_000) for n in range(4)}, "run")
     assert 50_000 < len(text) <= 65_536
     assert text.count("**differs**") == 4
 
@@ -199,16 +251,18 @@ def test_the_newest_success_is_what_runs(scripts: dict[str, ModuleType], gh: Gh,
         **{
             f"{where}?environment=prod&per_page=30": deployments,
             f"{where}?environment=new&per_page=30": [],
+            f"{where}?environment=stuck&per_page=30": [deployments[1]],
+            f"{where}?environment=stuck&per_page=30 then": [deployments[0]],
+            f"{where}?environment=odd&per_page=30": [{**deployments[0], "sha": "--upload-pack=x"}],
             f"{where}/1/statuses?per_page=100": [{"state": "inactive"}, {"state": "success"}],
             f"{where}/2/statuses?per_page=100": [{"state": "inactive"}, {"state": "success"}],
             f"{where}/3/statuses?per_page=100": [{"state": "failure"}, {"state": "in_progress"}],
         }
     )
     last = scripts["last_deployed"].main
-    last("prod", OLD)
-    last("new", BROKEN)
-    assert capsys.readouterr().out.split() == [NEW, BROKEN]
-    with pytest.raises(SystemExit, match="never deployed"):
-        last("new", "0" * 40)
-    with pytest.raises(SystemExit, match="never deployed"):
-        last("new", "--upload-pack=x")
+    last("prod")
+    last("new")
+    last("stuck")
+    assert capsys.readouterr().out == f"{NEW}\n\n\n", "one page is read: what stands on the second is of no use"
+    with pytest.raises(SystemExit, match="which is no commit"):
+        last("odd")
