@@ -86,7 +86,8 @@ def start_driver(project: Project) -> subprocess.Popen[str]:
                 pulumi_home=Path({str(settings.pulumi_home)!r}))
             try:
                 with Engine(settings) as engine:
-                    engine.up(on_event=lambda event: print(event.what, event.message, flush=True))
+                    # One piece a line: several threads tell, and print writes its arguments one by one.
+                    engine.up(on_event=lambda event: print(f"{{event.what}} {{event.message}}\\n", end="", flush=True))
             except KeyboardInterrupt as stopped:
                 print("stopped:", stopped, flush=True)
                 sys.exit(130)
