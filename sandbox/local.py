@@ -43,6 +43,7 @@ class Sandbox:
         self.name = name
         self.dir = sandbox_dir(name)
         self._layout = Layout(self.dir)
+        self._supervisor: subprocess.Popen[bytes] | None = None
         self.kubeconfig = self._layout.kubeconfig
         self.logs = self._layout.logs
 
@@ -100,7 +101,7 @@ class Sandbox:
         write_json(self._layout.request, request)
         package = str(Path(__file__).parent.parent)
         with self._layout.log("supervisor").open("wb") as log:
-            subprocess.Popen(
+            self._supervisor = subprocess.Popen(
                 [sys.executable, "-P", "-m", "sandbox.supervisor", str(self.dir)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -139,11 +140,21 @@ class Sandbox:
         log = self._layout.log("supervisor")
         if content and status.phase == "stopped":
             raise SandboxError("the sandbox was stopped while it booted", log=log, remedy=_REMEDY)
-        if not content and not leftovers(self.dir, tools_root()):
+        # The content is read anew: its first word may have come since, even its last.
+        if not content and not self._supervised() and not read_json(self._layout.status):
             last = (tail(log) or ("it logged nothing",))[-1]
             raise SandboxError(f"the sandbox's supervisor did not start: {last}", log=log, remedy=_REMEDY)
         if time.monotonic() > deadline:
             raise SandboxError(f"the sandbox was not up within {_UP_WITHIN:.0f} s", log=log, remedy=_REMEDY)
+
+    def _supervised(self) -> bool:
+        """Whether a supervisor runs that may not have said a word yet.
+
+        Ours is asked by its handle: a process that has just been started has no command line for a moment.
+        """
+        if self._supervisor is not None:
+            return self._supervisor.poll() is None
+        return bool(leftovers(self.dir, tools_root()))
 
     def _stop(self) -> bool:
         """Stop what runs, politely first; True if something ran."""

@@ -228,6 +228,14 @@ def test_a_supervisor_that_can_not_start_is_told(tools: Path, monkeypatch: pytes
     assert caught.value.log == Sandbox("a").logs / "supervisor.log"
 
 
+def test_a_supervisor_without_a_command_line_yet_is_not_taken_for_gone(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the kernel shows a process for a moment after it was started."""
+    script(tools / "kube-apiserver", "echo 'no such flag'; exit 2")
+    monkeypatch.setattr(local, "leftovers", lambda *_: [])
+    with pytest.raises(SandboxError, match="kube-apiserver ended with exit status 2: no such flag"):
+        Sandbox("a").up({}, [], SilentProgress())
+
+
 def test_a_boot_that_is_stopped_by_somebody_else_says_so(tools: Path) -> None:
     box = Sandbox("a")
 
