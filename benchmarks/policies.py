@@ -14,7 +14,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from up import ROOT, _project, _Silent
+from up import ROOT, Spoken, project
 
 from config.load import Project
 from governance.plan import plan
@@ -47,10 +47,10 @@ def _start() -> float:
 
 def main(teams: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as name:
-        root = _project(Path(name) / "ours", teams)
+        root = project(Path(name) / "ours", teams)
         platform = Project(root).load("main")
         try:
-            deployment = prepare(root, "main", platform, plan(platform), _Silent())
+            deployment = prepare(root, "main", platform, plan(platform), Spoken())
             _preview(deployment, [])  # the first one boots and fills caches
             without: list[float] = []
             judged: list[float] = []

@@ -81,7 +81,7 @@ for manifest in json.loads(Path(__file__).with_name("objects.json").read_text())
 """
 
 
-class _Silent:
+class Spoken:
     def step(self, text: str) -> None:
         print(text, file=sys.stderr)
 
@@ -89,7 +89,7 @@ class _Silent:
         pass
 
 
-def _project(folder: Path, teams: int) -> Path:
+def project(folder: Path, teams: int) -> Path:
     for name in ("environments", "teams"):
         (folder / name).mkdir(parents=True)
     for name in ("Pulumi.yaml", "__main__.py"):
@@ -121,10 +121,10 @@ def _once(engine: Engine) -> tuple[float, int]:
 
 def main(teams: int, rounds: int) -> None:
     with tempfile.TemporaryDirectory() as name:
-        root = _project(Path(name) / "ours", teams)
+        root = project(Path(name) / "ours", teams)
         platform = Project(root).load("main")
         try:
-            deployment = prepare(root, "main", platform, plan(platform), _Silent())
+            deployment = prepare(root, "main", platform, plan(platform), Spoken())
             bare = _bare(Path(name) / "bare", deployment)
             ours: list[float] = []
             theirs: list[float] = []

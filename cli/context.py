@@ -15,7 +15,7 @@ from governance.model import Plan
 from governance.plan import plan, review
 
 
-def _stacks(context: typer.Context, incomplete: str) -> list[str]:
+def complete_stack(context: typer.Context, incomplete: str) -> list[str]:
     """Completion: the environments of the project."""
     try:
         names = Project(root_of(context)).environments()
@@ -25,7 +25,7 @@ def _stacks(context: typer.Context, incomplete: str) -> list[str]:
 
 
 StackOption = Annotated[
-    str, typer.Option("--stack", "-s", help="The stack, or the environment of that name.", autocompletion=_stacks)
+    str, typer.Option("--stack", "-s", help="The stack, or the environment of that name.", autocompletion=complete_stack)
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cli.console import console, count_words, print_findings, print_json, say
-from cli.context import JsonOption, _stacks, root_of
+from cli.context import JsonOption, complete_stack, root_of
 from config.findings import has_errors
 from config.load import Project
 from config.stack import environment_of
@@ -25,11 +25,12 @@ _DIFFERENT = 3
 def diff(  # noqa: PLR0913, PLR0917 - options
     context: typer.Context,
     before: Annotated[
-        str | None, typer.Argument(metavar="[A]", help="A stack or environment.", autocompletion=_stacks, show_default=False)
+        str | None,
+        typer.Argument(metavar="[A]", help="A stack or environment.", autocompletion=complete_stack, show_default=False),
     ] = None,
     after: Annotated[
         str | None,
-        typer.Argument(metavar="[B]", help="The one to compare it with.", autocompletion=_stacks, show_default=False),
+        typer.Argument(metavar="[B]", help="The one to compare it with.", autocompletion=complete_stack, show_default=False),
     ] = None,
     base: Annotated[
         str | None,
@@ -37,7 +38,7 @@ def diff(  # noqa: PLR0913, PLR0917 - options
     ] = None,
     stack: Annotated[
         str | None,
-        typer.Option("--stack", "-s", help="With --base: one stack or environment; default all.", autocompletion=_stacks),
+        typer.Option("--stack", "-s", help="With --base: one stack or environment; default all.", autocompletion=complete_stack),
     ] = None,
     every: Annotated[bool, typer.Option("--all", "-a", help="All resources; default accelerators, vCPUs of CPU types.")] = False,
     as_json: JsonOption = False,

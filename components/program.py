@@ -11,7 +11,7 @@ from components.governance import governance_backend
 from components.site import Site
 from config.findings import ConfigError, Finding, Severity, Where, has_errors
 from config.load import Platform, Project
-from config.stack import GIVEN, LAYERS, PROJECT, checked_layers, platform_stack_findings
+from config.stack import LAYERS, PROJECT, checked_layers, platform_stack_findings
 from governance.contract import job_contracts
 from governance.model import Plan
 from governance.plan import plan
@@ -87,15 +87,12 @@ def _referred(resolved: Plan, settings: pulumi.Config) -> dict[str, "Built"]:
     if not wanted:
         return {}
     stack, facts = settings.get("platform_stack"), settings.get_object("platform_facts", {})
-    if not stack and all(isinstance(facts.get(name), dict) and {*GIVEN} <= facts[name].keys() for name in wanted):
-        from components.platform.handover import given
+    told = {f"{PROJECT}:platform_stack": stack, f"{PROJECT}:platform_facts": facts}
+    if problems := platform_stack_findings(f"Pulumi.{pulumi.get_stack()}.yaml", told, list(wanted)):
+        raise ConfigError(problems)
+    from components.platform.handover import given, referred
 
-        return given(wanted, resolved.environment, facts, settings)
-    if not stack:
-        raise ConfigError(platform_stack_findings(f"Pulumi.{pulumi.get_stack()}.yaml", {}, list(wanted)))
-    from components.platform.handover import referred
-
-    return referred(wanted, resolved.environment, stack)
+    return referred(wanted, resolved.environment, stack) if stack else given(wanted, resolved.environment, facts, settings)
 
 
 def _export(built: Mapping[str, "Built"]) -> None:

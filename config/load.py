@@ -65,6 +65,10 @@ class Project:
         self._documents[path] = parse(text, printable(f"{TEAMS}/{name}{SUFFIX}"))
         self._folders[TEAMS] = (dict(sorted({**files, name: path}.items())), problems)
 
+    def environment(self, name: str) -> Environment | None:
+        """An environment without its teams; None where its files have errors."""
+        return self._environment(name, [])[0]
+
     def load(self, environment: str) -> Platform:
         """One environment with its teams.
 

@@ -40,7 +40,10 @@ LAYERS = ("platform", "governance")
 
 def layers_of(root: Path, stack: str) -> tuple[str, ...]:
     """The layers that a stack's file declares; default all of them. Raises ConfigError as `checked_layers`."""
-    document = _document(root, stack)
+    return _layers(_document(root, stack))
+
+
+def _layers(document: Document) -> tuple[str, ...]:
     key = f"{PROJECT}:layers"
     where = document.where(("config", key)) or Where(document.file, 1, 1)
     return checked_layers(_settings(document).get(key, list(LAYERS)), where)
@@ -71,21 +74,18 @@ def stack_findings(root: Path, project: Project, only: str | None = None) -> lis
         if only is not None and stack != _own_name(only):
             continue
         try:
-            layers, environment = layers_of(root, stack), environment_of(root, stack)
+            document = _document(root, stack)
+            layers, environment = _layers(document), _environment(document, stack)
         except ConfigError as error:
             findings.extend(error.findings)
             continue
-        document = _document(root, stack)
         if environment not in project.environments():
             where = document.where(("config", f"{PROJECT}:environment")) or Where(document.file, 1, 1)
             findings.append(no_environment(where, environment, project.environments()))
         elif layers == ("governance",):
-            declared, _ = project.declared(environment)
-            built = (
-                [name for name, cluster in declared.environment.clusters.items() if cluster.kind == "hyperpod"]
-                if declared
-                else []
-            )
+            declared = project.environment(environment)
+            clusters = declared.clusters if declared is not None else {}
+            built = [name for name, cluster in clusters.items() if cluster.kind == "hyperpod"]
             findings.extend(platform_stack_findings(document.file, _settings(document), built))
     return findings
 
@@ -107,7 +107,10 @@ def environment_of(root: Path, stack: str) -> str:
 
     Raises ConfigError where the setting is no text, or the file is not YAML.
     """
-    document = _document(root, stack)
+    return _environment(_document(root, stack), stack)
+
+
+def _environment(document: Document, stack: str) -> str:
     setting = _settings(document).get(f"{PROJECT}:environment")
     if setting is None:
         return _own_name(stack)

@@ -90,14 +90,19 @@ def removal_findings(
         elif cluster not in sources:
             yield unseen(team, cluster, where)
         elif running:
-            message = f"team `{team}` still runs {shown(running)} on {cluster}"
-            yield Finding("team-still-runs", Severity.ERROR, where, message, "wait until they have ended, or delete them")
+            yield still_runs(team, cluster, running, where, "wait until they have ended, or delete them")
 
 
 def unseen(team: str, cluster: str, where: Where) -> Finding:
     """An error: nobody answers who could say whether the team still runs something."""
     message = f"whether team `{team}` still runs something on {cluster} can't be seen: its API server doesn't answer"
     return Finding("cluster-unseen", Severity.ERROR, where, message, "run this where the API server can be reached")
+
+
+def still_runs(team: str, cluster: str, workloads: Sequence[str], where: Where, remedy: str) -> Finding:
+    """An error: the team's work would be ended."""
+    message = f"team `{team}` still runs {shown(workloads)} on {cluster}"
+    return Finding("team-still-runs", Severity.ERROR, where, message, remedy)
 
 
 _DRAIN_FIRST = "put it back with `state: draining`, apply, and then take it away"

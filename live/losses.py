@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from config.findings import Finding, Severity, Where
-from live.guards import Source, running_of, shown, unseen
+from live.guards import Source, running_of, shown, still_runs, unseen
 
 Resource = Mapping[str, Any]
 
@@ -31,9 +31,8 @@ def unseen_findings(contracts: Iterable[Mapping[str, Any]], sources: Mapping[str
 def running_findings(found: Mapping[tuple[str, str], Sequence[str]]) -> Iterator[Finding]:
     """An error for every team that runs something: removing the stack would end it."""
     for (cluster, team), names in sorted(found.items()):
-        message = f"team `{team}` still runs {shown(names)} on {cluster}"
         remedy = "wait until they have ended or delete them; or lose them with --unprotect"
-        yield Finding("team-still-runs", Severity.ERROR, Where(f"teams/{team}.yaml"), message, remedy)
+        yield still_runs(team, cluster, names, Where(f"teams/{team}.yaml"), remedy)
 
 
 def losses(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
-from strategies import ENVIRONMENT, ProjectData
+from strategies import ProjectData
 
 from config.load import Platform
 
@@ -195,6 +195,3 @@ def reached(data: Any, model: type[BaseModel]) -> set[str]:
 
 def _matches(field: list[str], path: tuple[str, ...]) -> bool:
     return len(field) == len(path) and all(a in ("*", b) for a, b in zip(field, path, strict=True))
-
-
-__all__ = ["ENVIRONMENT", "InexpressibleError", "Mutation", "fields", "mutations", "places", "reached"]

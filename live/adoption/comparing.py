@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from governance.adoption.model import Object
 from live.drift.compare import ABSENT, Change, Item, Path, Rules, differences, written
-from live.drift.kube import QUANTITIES, quantity
+from live.drift.kube import same
 from live.drift.state import Key, key_of
 
 _ORDERED: Final = frozenset({"flavors", "levels", "coveredResources", "resources"})
@@ -59,7 +59,7 @@ def compare(manifests: Iterable[Mapping[str, Any]], live: Mapping[Key, Object]) 
 
 def changes(manifest: Mapping[str, Any], live: Object) -> Iterator[Change]:
     """Declared fields that the live object has otherwise, elements of lists that it has on top included."""
-    yield from differences(dict(manifest), live, Rules(_same, _counts, _KEYS, _ORDERED))
+    yield from differences(dict(manifest), live, Rules(same, _counts, _KEYS, _ORDERED))
 
 
 def subject_of(key: Key) -> str:
@@ -70,15 +70,6 @@ def subject_of(key: Key) -> str:
 def _counts(path: Path, _: Any) -> bool:
     """Elements that only the live list has: lists are written as a whole, and limits of a quota with them."""
     return any(isinstance(step, Item) for step in path)
-
-
-def _same(path: Path, one: Any, other: Any) -> bool:
-    if isinstance(one, bool) is isinstance(other, bool) and one == other:
-        return True
-    if not path or path[-1] not in QUANTITIES:
-        return False
-    amount = quantity(one)
-    return amount is not None and amount == quantity(other)
 
 
 def _difference(subject: str, change: Change) -> Difference:

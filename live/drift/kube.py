@@ -60,13 +60,13 @@ def undeployed(declared: Object | None, state: Object | None) -> Iterator[Change
         if declared is not state:
             yield Change((), declared or ABSENT, state or ABSENT)
         return
-    yield from differences(declared, state, Rules(_same, lambda _, value: not is_empty(value), _KEYS, _ORDERED))
+    yield from differences(declared, state, Rules(same, lambda _, value: not is_empty(value), _KEYS, _ORDERED))
 
 
 def outside(state: Object, live: Object, manager: str = "") -> Iterator[Change]:
     """What was changed behind Pulumi. `manager`: the field manager that the state records; empty where it records none."""
     meta = {"labels": {}, "annotations": {}, **(state.get("metadata") or {})}  # so that each one that came on top is told
-    rules = Rules(_same, lambda path, value: _counts(live, path, value, manager), _KEYS, _ORDERED)
+    rules = Rules(same, lambda path, value: _counts(live, path, value, manager), _KEYS, _ORDERED)
     yield from differences({**state, "metadata": meta}, live, rules)
     leaving = (live.get("metadata") or {}).get("deletionTimestamp")
     if leaving:
@@ -90,7 +90,8 @@ def _counts(live: Object, path: Path, value: Any, manager: str) -> bool:
     return any(not is_ours(author, manager) for author in owners(live, path))
 
 
-def _same(path: Path, one: Any, other: Any) -> bool:
+def same(path: Path, one: Any, other: Any) -> bool:
+    """Whether two values of a field say the same: quantities as amounts, all else as it is written."""
     if isinstance(one, bool) is isinstance(other, bool) and one == other:
         return True
     if not path or path[-1] not in QUANTITIES:

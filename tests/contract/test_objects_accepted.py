@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from judges import path_of
 
 from components.render import render
 from config.load import Project
@@ -18,28 +19,6 @@ from live.drift.kube import outside
 pytestmark = pytest.mark.engine
 
 ROOT = Path(__file__).parents[2]
-PLURALS = {
-    "ClusterQueue": "clusterqueues",
-    "ClusterRole": "clusterroles",
-    "ClusterRoleBinding": "clusterrolebindings",
-    "Cohort": "cohorts",
-    "LocalQueue": "localqueues",
-    "Namespace": "namespaces",
-    "ResourceFlavor": "resourceflavors",
-    "RoleBinding": "rolebindings",
-    "Topology": "topologies",
-    "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
-    "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
-    "WorkloadPriorityClass": "workloadpriorityclasses",
-}
-
-
-def path_of(manifest: dict[str, Any]) -> str:
-    version = manifest["apiVersion"]
-    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    namespace = manifest["metadata"].get("namespace")
-    scope = f"/namespaces/{namespace}" if namespace else ""
-    return f"{root}{scope}/{PLURALS[manifest['kind']]}/{manifest['metadata']['name']}"
 
 
 def apply(api: Connection, manifest: dict[str, Any], *, dry: bool = False) -> dict[str, Any]:
