@@ -12,7 +12,25 @@ from typing import Annotated, Any
 
 import typer
 
-from cli import check, demo, deploy, diff, drift, importing, local, onboard, permissions, quotas, render, schema
+from cli import (
+    check,
+    demo,
+    deploy,
+    diff,
+    drift,
+    importing,
+    job,
+    local,
+    onboard,
+    permissions,
+    quotas,
+    render,
+    report,
+    schema,
+    simulate,
+    topology,
+    why,
+)
 from cli.console import count_words, no_color, print_findings, say
 from config.findings import ConfigError
 from live.connection import ApiError, UnreachableError
@@ -40,6 +58,11 @@ app.command()(deploy.down)
 app.command()(drift.drift)
 app.command("import")(importing.import_)
 app.command()(demo.demo)
+app.command()(simulate.simulate)
+app.command()(why.why)
+app.command()(topology.topology)
+app.command()(job.job)
+app.command()(report.report)
 app.add_typer(local.app, name="local")
 
 

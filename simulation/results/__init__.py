@@ -1,0 +1,1 @@
+"""What replays mean: figures by team and overall, their spread over runs, and comparisons."""
