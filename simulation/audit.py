@@ -80,6 +80,8 @@ class _Auditor:
         self._flavors = {kind: flavor.name for kind, flavor in plan.flavors.items()}
         self._kinds = {flavor.name: kind for kind, flavor in plan.flavors.items()}
         self._levels = {flavor.name: flavor.topology.levels for flavor in plan.flavors.values() if flavor.topology}
+        self._in_parts = {job.instance_type for job in jobs.values() if not self._whole_nodes(job)}
+        """Types of which jobs ask for parts of nodes; None: any type."""
         self._state = _State()
 
     def tick(self, at: int, events: Sequence[Event]) -> Iterator[Violation]:
@@ -89,8 +91,7 @@ class _Auditor:
             yield from self._apply(event)
         used = self._usage(self._state.running)
         yield from self._limits(at, used)
-        for name in sorted(self._state.waiting):
-            yield from self._guarantee(at, self._jobs[name])
+        yield from self._guarantees(at)
         admitted = {event.job for event in events if event.kind == "admitted"} & self._state.running.keys()
         yield from self._fifo(at, before, admitted)
         for name in sorted(admitted):
@@ -174,23 +175,33 @@ class _Auditor:
 
     # -- promises to those who wait --------------------------------------------------------------------------------------
 
-    def _guarantee(self, at: int, job: Job) -> Iterator[Violation]:
-        """A job waits though it fits into its team's quota beside what ranks at least as high in its queue."""
-        team = self._plan.teams.get(job.team)
-        wanted = self._wanted(job, team) if team is not None else None
-        if team is None or wanted is None or team.state != "active" or self._may_not_fit(job):
-            return
-        above = {
-            name: event
-            for name, event in self._state.running.items()
-            if self._jobs[name].team == job.team
-            and (team.within_queue == "Never" or self._rank(self._jobs[name]) >= self._rank(job))
-        }
-        kept = self._usage(above)[job.team]
-        quotas = self._quotas[job.team]
-        if all(cell in quotas and kept.get(cell, 0) + amount <= quotas[cell].nominal for cell, amount in wanted.items()):
-            message = f"`{job.name}` waits though it fits into the guarantee of {job.team} beside what ranks at least as high"
-            yield Violation("guarantee", at, job.name, message)
+    def _guarantees(self, at: int) -> Iterator[Violation]:
+        """Jobs that wait though they fit into their team's quota beside what ranks at least as high in its queue."""
+        waiting: dict[tuple[str, int], list[Job]] = defaultdict(list)
+        for name in sorted(self._state.waiting):
+            job = self._jobs[name]
+            waiting[(job.team, self._rank(job))].append(job)
+        running: dict[str, list[str]] = defaultdict(list)
+        for name in self._state.running:
+            running[self._jobs[name].team].append(name)
+        for (owner, rank), jobs in waiting.items():
+            team = self._plan.teams.get(owner)
+            if team is None or team.state != "active":
+                continue
+            stays = [n for n in running[owner] if team.within_queue == "Never" or self._rank(self._jobs[n]) >= rank]
+            kept = self._usage({name: self._state.running[name] for name in stays})[owner]
+            for job in jobs:
+                if self._fits(job, team, kept) and not self._may_not_fit(job):
+                    message = (
+                        f"`{job.name}` waits though it fits into the guarantee of {owner} beside what ranks at least as high"
+                    )
+                    yield Violation("guarantee", at, job.name, message)
+
+    def _fits(self, job: Job, team: TeamPlan, kept: Mapping[Cell, int]) -> bool:
+        wanted, quotas = self._wanted(job, team), self._quotas[team.name]
+        return wanted is not None and all(
+            cell in quotas and kept.get(cell, 0) + amount <= quotas[cell].nominal for cell, amount in wanted.items()
+        )
 
     def _wanted(self, job: Job, team: TeamPlan) -> dict[Cell, int] | None:
         """What the job takes of its queue; None where that is Kueue's choice of a flavor."""
@@ -207,7 +218,7 @@ class _Auditor:
             return False
         if job.topology is not None and job.topology.required is not None:
             return True
-        return any(not self._whole_nodes(other) for other in self._jobs.values() if other.instance_type in (kind, None))
+        return not self._in_parts.isdisjoint((kind, None))
 
     def _whole_nodes(self, job: Job) -> bool:
         kind = self._plan.kinds.get(job.instance_type or "")
