@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import urlencode
 
 from live.connection import ApiError, Connection
+
+_PAGE: Final = 500
+"""Objects that one answer holds at most: of thousands of Workloads, only so many lie in memory at once."""
 
 
 class Reader:
@@ -26,3 +31,15 @@ class Reader:
         """The items of a list; empty where the kind does not exist."""
         found = self.get(path)
         return list(found["items"]) if found else []
+
+    def pages(self, path: str) -> Iterator[dict[str, Any]]:
+        """The items of a long list, asked for page by page, all as of one moment; none where the kind does not exist."""
+        token = ""
+        while True:
+            found = self.get(f"{path}?{urlencode({'limit': _PAGE, **({'continue': token} if token else {})})}")
+            if found is None:
+                return
+            yield from found["items"]
+            token = (found.get("metadata") or {}).get("continue") or ""
+            if not token:
+                return
