@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from config.findings import Finding, did_you_mean, problem_at, quoted
-from config.yamlsource import Key, Layered, Path_
+from config.yamlsource import Key, Path_, Places
 
 _KEY = "[key]"
 """What pydantic appends to the place of a map's key."""
@@ -39,12 +39,12 @@ _SIZES = {
 }
 
 
-def findings_of(error: ValidationError, model: type[BaseModel], source: Layered, also: tuple[str, ...] = ()) -> list[Finding]:
+def findings_of(error: ValidationError, model: type[BaseModel], source: Places, also: tuple[str, ...] = ()) -> list[Finding]:
     """Every complaint of one validation, each at its line. `also`: keys of the file that the model itself doesn't have."""
     return [_finding(details, model, source, also) for details in error.errors(include_url=False)]
 
 
-def _finding(details: ErrorDetails, model: type[BaseModel], source: Layered, also: tuple[str, ...]) -> Finding:
+def _finding(details: ErrorDetails, model: type[BaseModel], source: Places, also: tuple[str, ...]) -> Finding:
     kind, on_key = details["type"], details["loc"][-1:] == (_KEY,)
     loc = details["loc"][:-1] if on_key else details["loc"]
     path, _ = _walk(loc, model)

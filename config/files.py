@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from config.errors import findings_of
 from config.findings import Finding, Where, did_you_mean, printable, problem_at, quoted
-from config.yamlsource import Document, Layered
+from config.yamlsource import Document, Places
 
 ENVIRONMENTS = "environments"
 TEAMS = "teams"
@@ -58,7 +58,7 @@ def listing(folder: Path, shown: str) -> tuple[dict[str, Path], list[Finding]]:
 
 
 def validated(
-    model: type[_M], data: Any, source: Layered, problems: list[Finding], also: tuple[str, ...] = ()
+    model: type[_M], data: Any, source: Places, problems: list[Finding], also: tuple[str, ...] = ()
 ) -> tuple[_M | None, list[Finding]]:
     """The model, or None and what is wrong; not where `problems` of the same file's YAML have told it already."""
     try:

@@ -22,6 +22,7 @@ MAX_SECONDS = 999_999_999
 _DNS_LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?\Z")
 _DNS_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*\Z")
 _LABEL_NAME = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?\Z")
+_NO_TIME = re.compile(r"0{1,9}[dhms]\Z")
 _DURATION = re.compile(r"(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?\Z")
 _ROLE_ARN = re.compile(r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9_+=,.@/-]{1,512}\Z")
 
@@ -88,6 +89,14 @@ def _duration(value: Any) -> Any:
     return total
 
 
+def _moment(value: Any) -> Any:
+    if value in (0, "0") or (isinstance(value, str) and _NO_TIME.match(value)):
+        return 0
+    if str(value).startswith("-") and not isinstance(value, (list, dict)):
+        raise problem("time_negative", f"{quoted(value)} lies before the beginning", "write 0s, or a duration after it")
+    return _duration(value)
+
+
 LOG_DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)
 """Days that CloudWatch Logs can keep logs (PutRetentionPolicy)."""
 
@@ -144,6 +153,8 @@ GroupName = Annotated[str, Field(min_length=1, max_length=253), AfterValidator(_
 """A Kubernetes group, 1–253 characters; not one of `system:`, which EKS refuses too."""
 Seconds = Annotated[int, BeforeValidator(_duration)]
 """A duration from 1 second to about 31 years; written `5m`, `1d12h`; held in seconds."""
+Moment = Annotated[int, BeforeValidator(_moment)]
+"""Seconds since a beginning, from 0; written as a duration, `0s` for the beginning itself."""
 LogDays = Annotated[int, AfterValidator(_log_days)]
 """Days that logs are kept, one of `LOG_DAYS`."""
 Count = Annotated[int, Field(ge=0, le=MAX_AMOUNT)]

@@ -13,7 +13,7 @@ import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import yaml
 
@@ -84,6 +84,13 @@ class Document:
         return None
 
 
+class Places(Protocol):
+    """Something that knows where the parts of a declaration stand."""
+
+    def where(self, path: Path_ = (), *, key: bool = False) -> Where:
+        """Where `path` stands; `key`: the key rather than its value."""
+
+
 @dataclass(frozen=True, slots=True)
 class Layered:
     """Several places laid over each other (an override above its base): a path is looked up in the topmost that has it."""
@@ -102,27 +109,31 @@ class Layered:
         return file.where() or Where(file.file, 1, 1)
 
 
-def read(path: Path, shown: str | None = None) -> tuple[Document, list[Finding]]:
-    """Read one file; never raises for what the file is or says, only returns findings."""
-    file = shown or str(path)
+def read(path: Path, shown: str | None = None, limit: int = MAX_BYTES) -> tuple[Document, list[Finding]]:
+    """Read one file of at most `limit` bytes; never raises for what the file is or says, only returns findings."""
+    text = text_of(path, shown or str(path), limit)
+    return _nothing(text) if isinstance(text, Finding) else parse(text, shown or str(path))
+
+
+def text_of(path: Path, file: str, limit: int = MAX_BYTES) -> str | Finding:
+    """A file's text, or why it can't be read."""
     start = Where(file, 1, 1)
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            return _nothing(problem_at("file-unreadable", start, "this is not a plain file", "keep only data files here"))
+            return problem_at("file-unreadable", start, "this is not a plain file", "keep only data files here")
         with path.open("rb") as stream:
-            raw = stream.read(MAX_BYTES + 1)
+            raw = stream.read(limit + 1)
     except OSError as error:
         reason = (error.strerror or "unknown reason").lower()
-        return _nothing(problem_at("file-unreadable", start, f"cannot read the file: {reason}", "make it readable, or remove it"))
-    if len(raw) > MAX_BYTES:
-        return _nothing(problem_at("file-too-large", start, f"more than {MAX_BYTES:,} bytes", "data files are far smaller"))
+        return problem_at("file-unreadable", start, f"cannot read the file: {reason}", "make it readable, or remove it")
+    if len(raw) > limit:
+        return problem_at("file-too-large", start, f"more than {limit:,} bytes", "data files are far smaller")
     try:
-        text = raw.decode("utf-8-sig")
+        return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         before = raw[: error.start].decode("utf-8", "replace")
         where = Where(file, before.count("\n") + 1, len(before) - before.rfind("\n"))
-        return _nothing(problem_at("yaml-encoding", where, "the file is not UTF-8", "save it as UTF-8"))
-    return parse(text, file)
+        return problem_at("yaml-encoding", where, "the file is not UTF-8", "save it as UTF-8")
 
 
 def _nothing(finding: Finding) -> tuple[Document, list[Finding]]:
