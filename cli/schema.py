@@ -19,6 +19,7 @@ class Kind(StrEnum):
     ENVIRONMENT = "environment"
     TEAM = "team"
     WORKLOADS = "workloads"
+    TRACE = "trace"
 
 
 def schema(
@@ -49,9 +50,11 @@ def schema(
 def _makers() -> dict[Kind, Callable[[], dict[str, Any]]]:
     from reports.schema import environment_schema, file_schema, team_schema
     from simulation.cases import CaseFile
+    from simulation.traces.file import TraceFile
 
     return {
         Kind.ENVIRONMENT: environment_schema,
         Kind.TEAM: team_schema,
         Kind.WORKLOADS: lambda: file_schema(CaseFile, "Cases of workloads"),
+        Kind.TRACE: lambda: file_schema(TraceFile, "A trace of jobs"),
     }

@@ -28,8 +28,11 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return result
 
 
-def listing(folder: Path, shown: str) -> tuple[dict[str, Path], list[Finding]]:
-    """A folder's data files by name, sorted, and findings for what looks like one but would not be read."""
+def listing(folder: Path, shown: str, apart: str = "") -> tuple[dict[str, Path], list[Finding]]:
+    """A folder's data files by name, sorted, and findings for what looks like one but would not be read.
+
+    `apart`: a folder in it that holds files of another kind.
+    """
     files: dict[str, Path] = {}
     findings: list[Finding] = []
     try:
@@ -44,7 +47,7 @@ def listing(folder: Path, shown: str) -> tuple[dict[str, Path], list[Finding]]:
     for path in paths:
         name = path.name
         where = Where(printable(f"{shown}/{name}"), 1, 1)
-        if name.startswith("."):
+        if name.startswith(".") or name == apart:
             continue
         if path.suffix == SUFFIX:
             files[path.stem] = path

@@ -90,9 +90,9 @@ def _duration(value: Any) -> Any:
 
 
 def _moment(value: Any) -> Any:
-    if value in (0, "0") or (isinstance(value, str) and _NO_TIME.match(value)):
+    if isinstance(value, str) and _NO_TIME.match(value):
         return 0
-    if str(value).startswith("-") and not isinstance(value, (list, dict)):
+    if isinstance(value, (str, int, float)) and str(value).startswith("-"):
         raise problem("time_negative", f"{quoted(value)} lies before the beginning", "write 0s, or a duration after it")
     return _duration(value)
 

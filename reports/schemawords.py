@@ -101,6 +101,7 @@ WORDS: Mapping[str, Callable[[Any, Schema], Schema]] = {
     "config.vocabulary._label_value": _fixed({**_form(f"^(?:{_LABEL})?$", "a label value"), "maxLength": 63}),
     "config.vocabulary._label_key": _fixed(_form(f"^(?:{_SUBDOMAIN}/)?{_LABEL}$", "a label key, as example.com/pool")),
     "config.vocabulary._duration": _alone(_DURATION),
+    "config.vocabulary._moment": _alone(_DURATION),
     "config.vocabulary._log_days": _fixed({"enum": list(vocabulary.LOG_DAYS)}),
     "config.vocabulary._role_arn": _same("the ARN of an IAM role, arn:aws:iam::<12 digits>:role/<name>", vocabulary._ROLE_ARN),
     "config.vocabulary._group": _fixed(_form("^(?!system:)", "a group of your identity provider, not one of system:")),
@@ -134,4 +135,6 @@ WORDS: Mapping[str, Callable[[Any, Schema], Schema]] = {
     "simulation.cases.<lambda>": _fixed({"maxLength": 30}),
     "simulation.cases._listed": _listed,
     "simulation.cases._whole_node": _short_form({"const": "whole_node"}),
+    "simulation.traces.file._whole_node": _short_form({"const": "whole_node"}),
+    "simulation.traces.file._run_times": _short_form({"anyOf": [_DURATION, {"type": "array", "items": _DURATION}]}),
 }

@@ -20,6 +20,8 @@ from config.yamlsource import Document, Layered, read
 from governance.model import ClusterPlan
 
 WORKLOADS = "workloads"
+TRACES = "traces"
+"""The folder in it whose files `hpctl simulate` replays."""
 DEFAULT_WITHIN = 20
 """Seconds that Kueue has for a verdict. It takes about one; the rest is for busy machines."""
 NAME_LIMIT = 30
@@ -152,7 +154,7 @@ def load_cases(root: Path, cluster: ClusterPlan, only: Sequence[str] | None = No
     """
     from simulation.checks import case_findings
 
-    files, findings = listing(root / WORKLOADS, WORKLOADS)
+    files, findings = listing(root / WORKLOADS, WORKLOADS, apart=TRACES)
     cases: list[Case] = []
     first: dict[str, Where] = {}
     for path in files.values():

@@ -24,6 +24,7 @@ from config.rules.sharing import SHARING
 from config.rules.stacks import STACKS
 from config.rules.teams import TEAMS
 from config.rules.topology import TOPOLOGY
+from config.rules.traces import TRACES
 from config.rules.values import VALUES
 from config.rules.versions import VERSIONS
 from config.rules.waivers import WAIVERS
@@ -50,6 +51,7 @@ CATEGORIES: tuple[Category, ...] = (
     STACKS,
     REMOVAL,
     WORKLOADS,
+    TRACES,
     WAIVERS,
 )
 PAGES = "docs/checks"

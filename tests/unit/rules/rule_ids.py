@@ -12,6 +12,7 @@ from config.environment import Environment
 from config.findings import Severity
 from config.team import Team
 from simulation.cases import CaseFile
+from simulation.traces.file import TraceFile
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = ("config", "governance", "live", "components", "sandbox", "simulation", "reports", "cli")
@@ -24,6 +25,7 @@ MAKERS = {
     "Problem": Severity.ERROR,
     "_refuse": Severity.ERROR,
     "_too_old": Severity.ERROR,
+    "Wrong": Severity.ERROR,
 }
 """What makes a finding, or what becomes one, by name: the id comes first. None: the severity is the second, or not known here."""
 COMPUTED: dict[str, tuple[str, ...]] = {
@@ -35,6 +37,11 @@ COMPUTED: dict[str, tuple[str, ...]] = {
         "cluster-unknown",
     ),
     "governance/platform/ownership.py: id_": ("partition-other", "region-other", "account-other"),
+    "simulation/traces/resolve.py: f\"{what.replace(' ', '-')}-unknown\"": (
+        "team-unknown",
+        "priority-class-unknown",
+        "instance-type-unknown",
+    ),
     "simulation/checks.py: kind": (
         "team-unknown",
         "priority-class-unknown",
@@ -53,6 +60,9 @@ PASSED_ON = {
     "governance/promotion/projects.py: finding.id",
     "governance/platform/checks.py: problem.kind",
     "governance/platform/versions.py: kind",
+    "simulation/traces/building.py: wrong.id",
+    "simulation/traces/building.py: finding.id",
+    "simulation/traces/quick.py: wrong.id",
 }
 """Where an id comes from elsewhere in the sources, and is found there."""
 
@@ -170,7 +180,7 @@ _WRAPPERS = {
 def field_kinds() -> set[str]:
     """Ids of what pydantic itself can find in a data file, by the schemas that it checks them against."""
     kinds: set[str] = set()
-    for model in (Environment, Team, CaseFile):
+    for model in (Environment, Team, CaseFile, TraceFile):
         _kinds(model.__pydantic_core_schema__, kinds)
     return kinds
 

@@ -21,6 +21,10 @@ _CASES = "tests/unit/simulation/test_cases.py"
 _MISTAKES = f"{_CASES}::test_a_mistake_is_told_with_its_line"
 _ORDER = f"{_CASES}::test_a_workload_must_be_submitted_before_it_is_used"
 
+_TRACES = "tests/unit/simulation/test_traces.py"
+_TABLES = "tests/unit/simulation/test_traces_csv.py"
+_LOADS = "tests/unit/simulation/test_traces_generated.py"
+
 SHOWN_ELSEWHERE = {
     # files
     "environments-none": f"{_VERBS}::test_no_environment_is_a_finding",
@@ -62,6 +66,16 @@ SHOWN_ELSEWHERE = {
     "import-type-twice": f"{_ADOPTION}::test_two_flavors_of_one_type_are_an_error",
     "import-conflict": f"{_ADOPTION}::test_files_that_are_there_are_not_written_over",
     "import-empty": f"{_ADOPTION}::test_a_cluster_without_queues_has_nothing_to_import",
+    # traces
+    "trace-ending": f"{_TRACES}::test_a_file_of_another_ending_is_told",
+    "trace-too-large": f"{_TRACES}::test_more_jobs_than_a_replay_takes_are_told",
+    "csv-header": f"{_TABLES}::test_a_mistake_is_told_with_its_line_and_column",
+    "csv-row": f"{_TABLES}::test_a_mistake_is_told_with_its_line_and_column",
+    **dict.fromkeys(
+        ("jobs-none", "job-twice", "job-every", "time-negative", "instance-type-missing"),
+        f"{_TRACES}::test_a_mistake_is_told_with_its_line",
+    ),
+    **dict.fromkeys(("load-rate", "load-run-time"), f"{_LOADS}::test_a_mistake_is_told_with_its_line"),
     # workloads
     "cases-none": f"{_CASES}::test_files_of_another_ending_and_no_files_at_all_are_told",
     "case-twice": f"{_CASES}::test_case_names_are_unique_over_all_files",

@@ -1,0 +1,133 @@
+"""Reading a trace's file, YAML or CSV.
+
+`read_trace(path, root, clusters, seed=None) -> Trace` raises ConfigError with every finding of the file.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from config.files import not_a_map, validated
+from config.findings import ConfigError, Finding, Where, by_place, has_errors, printable, problem_at
+from config.yamlsource import Layered, Places, read
+from governance.model import ClusterPlan
+from simulation.traces.building import Builder, few
+from simulation.traces.file import Defaults, Entry, Generate, TraceFile
+from simulation.traces.model import Job, Trace
+from simulation.traces.resolve import Resolver
+from simulation.traces.table import read_table
+
+MAX_BYTES: Final = 64 << 20
+"""Largest file that is read, in bytes."""
+ENDINGS: Final = (".yaml", ".yml", ".csv")
+_M = TypeVar("_M", bound=BaseModel)
+
+
+def read_trace(path: Path, root: Path, clusters: Sequence[ClusterPlan], seed: int | None = None) -> Trace:
+    """The jobs of a file, as the plans of one cluster understand them: one plan, or those before and after a change.
+
+    What is unknown is wrong only where every plan calls it so. `seed` takes the place of the file's. Raises ConfigError.
+    """
+    shown = _shown(path, root)
+    if path.suffix.lower() not in ENDINGS:
+        message = "a trace is YAML or CSV, by the ending of its name"
+        raise ConfigError([problem_at("trace-ending", Where(shown), message, f"let it end in one of {', '.join(ENDINGS)}")])
+    with _collector_paused():
+        return (_csv if path.suffix.lower() == ".csv" else _yaml)(path, shown, clusters, seed)
+
+
+def _yaml(path: Path, shown: str, clusters: Sequence[ClusterPlan], seed: int | None) -> Trace:
+    document, problems = read(path, shown, MAX_BYTES)
+    findings = list(problems)
+    if not isinstance(document.data, dict):
+        raise ConfigError(by_place([*findings, *not_a_map(document, problems)]))
+    source = Layered(((document, ()),))
+    file, wrong = validated(TraceFile, document.data, source, problems)
+    entries = list(enumerate(file.jobs)) if file else _sound_entries(document.data.get("jobs"))
+    if not file:
+        findings += wrong
+        file = _what_is_sound(document.data)
+    elif not entries and file.generate is None:
+        findings.append(problem_at("jobs-none", source.where(), "there is no job, and no load to draw jobs from", _NO_JOBS))
+    return _trace(shown, entries, file, source, Resolver(clusters), findings, seed)
+
+
+_NO_JOBS: Final = "list some under `jobs:`, or write `generate:`"
+
+
+def _csv(path: Path, shown: str, clusters: Sequence[ClusterPlan], seed: int | None) -> Trace:
+    table = read_table(path, shown, MAX_BYTES)
+    file = TraceFile(apiVersion="hyperpod-platform/v1")
+    return _trace(shown, table.entries, file, table.places, Resolver(clusters), table.findings, seed)
+
+
+def _trace(
+    shown: str,
+    entries: Sequence[tuple[int, Entry]],
+    file: TraceFile,
+    source: Places,
+    resolver: Resolver,
+    findings: list[Finding],
+    seed: int | None,
+) -> Trace:
+    builder = Builder(resolver, source)
+    jobs = builder.build(entries, file, seed)
+    findings = [*findings, *builder.findings]
+    if has_errors(findings):
+        raise ConfigError(few(by_place(findings)))
+    jobs.sort(key=lambda job: job.arrives)
+    kept, notes = _within(jobs, file.until)
+    drawn_by = (file.generate.seed if seed is None else seed) if file.generate else None
+    return Trace(shown, tuple(kept), file.until, drawn_by, tuple(notes))
+
+
+def _within(jobs: list[Job], until: int | None) -> tuple[list[Job], list[str]]:
+    kept = [job for job in jobs if until is None or job.arrives < until]
+    late = len(jobs) - len(kept)
+    return kept, [f"{late:,} jobs arrive when the trace has ended, and are left out"] if late else []
+
+
+def _sound_entries(data: Any) -> list[tuple[int, Entry]]:
+    """Of a file with mistakes, the jobs without one, so that what is wrong otherwise is told at the same time."""
+    found = ((index, _sound(Entry, item)) for index, item in enumerate(data if isinstance(data, list) else ()))
+    return [(index, entry) for index, entry in found if entry is not None]
+
+
+def _what_is_sound(data: Mapping[str, Any]) -> TraceFile:
+    return TraceFile(
+        apiVersion="hyperpod-platform/v1",
+        defaults=_sound(Defaults, data.get("defaults")) or Defaults(),
+        generate=_sound(Generate, data.get("generate")),
+    )
+
+
+def _sound(model: type[_M], data: Any) -> _M | None:
+    try:
+        return model.model_validate(data)
+    except ValidationError:
+        return None
+
+
+def _shown(path: Path, root: Path) -> str:
+    try:
+        return printable(path.resolve().relative_to(root.resolve()).as_posix())
+    except ValueError:
+        return printable(str(path))
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Python's garbage collector looks through all objects again and again while ten thousands of them are made."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
