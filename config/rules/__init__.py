@@ -15,6 +15,7 @@ from config.rules.files import FILES
 from config.rules.formats import FORMATS
 from config.rules.hyperpod import HYPERPOD
 from config.rules.instance_groups import INSTANCE_GROUPS
+from config.rules.jobs import JOBS
 from config.rules.model import Category, Rule
 from config.rules.network import NETWORK
 from config.rules.ownership import OWNERSHIP
@@ -51,6 +52,7 @@ CATEGORIES: tuple[Category, ...] = (
     STACKS,
     REMOVAL,
     WORKLOADS,
+    JOBS,
     TRACES,
     WAIVERS,
 )
