@@ -15,6 +15,8 @@ from sandbox.pki import USERS, Pki
 
 STOP_ORDER: Final = (("kueue", "kwok", "kube-scheduler", "kube-controller-manager"), ("kube-apiserver",), ("etcd",))
 """Groups that stop together. etcd goes last: an API server without it hangs in its shutdown."""
+CONTROLLERS: Final = ("kube-controller-manager", "kube-scheduler", "kwok")
+"""What makes jobs, pods and nodes work; Kueue decides on Workloads without them."""
 _QPS: Final = 500
 _BURST: Final = 1000
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from governance.nodes import NodeSpec
 from sandbox.children import tail
+from sandbox.controlplane import CONTROLLERS
 from sandbox.errors import SandboxError
 from sandbox.layout import Layout
 from sandbox.nodes import sync_nodes
@@ -24,7 +25,7 @@ from sandbox.paths import private_dir, sandbox_dir, sandboxes_root, tools_root
 from sandbox.pins import versions
 from sandbox.pki import Pki
 from sandbox.progress import Progress
-from sandbox.state import Status, fingerprint, kill, leftovers, read_json, status_of, write_json
+from sandbox.state import Status, fingerprint, identity, kill, leftovers, read_json, status_of, write_json
 from sandbox.toolchain import CLUSTER_TOOLS, ensure
 
 __all__ = ["Sandbox", "Status", "sandboxes"]
@@ -38,9 +39,14 @@ _REMEDY: Final = "read the log; the next `up` boots anew"
 class Sandbox:
     """One sandbox of this machine."""
 
-    def __init__(self, name: str = "local") -> None:
-        """Raises SandboxError for a name that can't be a folder's."""
+    def __init__(self, name: str = "local", *, lean: bool = False, owned: bool = False) -> None:
+        """`lean`: etcd, API server and Kueue alone, for decisions about Workloads without pods.
+
+        `owned`: the sandbox ends with this process, however that ends. Raises SandboxError for a name that can't be a folder's.
+        """
         self.name = name
+        self._lean = lean
+        self._owned = owned
         self.dir = sandbox_dir(name)
         self._layout = Layout(self.dir)
         self._supervisor: subprocess.Popen[bytes] | None = None
@@ -55,7 +61,7 @@ class Sandbox:
         """
         tools = ensure(CLUSTER_TOOLS, progress)
         with self._lock():
-            request = _request(self.name, tools, manager_config)
+            request = self._request(tools, manager_config)
             booting = not self._serves(request)
             if booting:
                 self._start(request, progress)
@@ -86,6 +92,22 @@ class Sandbox:
     def status(self) -> Status:
         """What runs now."""
         return status_of(self.name, self.dir, read_json(self._layout.status))
+
+    def _request(self, tools: Mapping[str, Path], manager_config: Mapping[str, Any]) -> dict[str, Any]:
+        wanted = {tool: str(path) for tool, path in tools.items() if not (self._lean and tool in CONTROLLERS)}
+        pinned = versions()
+        return {
+            "name": self.name,
+            "tools": wanted,
+            "files": {
+                "kueue": str(tools["kueue"].parent.parent / "share" / "kueue"),
+                "kwok": str(tools["kwok"].parent.parent / "share" / "kwok"),
+            },
+            "versions": {tool: pinned[tool] for tool in wanted},
+            "manager": dict(manager_config),
+            "lean": self._lean,
+            "owner": identity(os.getpid()) if self._owned else None,
+        }
 
     def _serves(self, request: Mapping[str, Any]) -> bool:
         """Whether it runs, from these very tools."""
@@ -201,20 +223,6 @@ def sandboxes() -> list[Sandbox]:
     """All sandboxes that have a folder, running or not."""
     root = sandboxes_root()
     return [Sandbox(path.name) for path in sorted(root.iterdir()) if path.is_dir()] if root.is_dir() else []
-
-
-def _request(name: str, tools: Mapping[str, Path], manager_config: Mapping[str, Any]) -> dict[str, Any]:
-    pinned = versions()
-    return {
-        "name": name,
-        "tools": {tool: str(path) for tool, path in tools.items()},
-        "files": {
-            "kueue": str(tools["kueue"].parent.parent / "share" / "kueue"),
-            "kwok": str(tools["kwok"].parent.parent / "share" / "kwok"),
-        },
-        "versions": {tool: pinned[tool] for tool in tools},
-        "manager": dict(manager_config),
-    }
 
 
 def _import_client() -> None:

@@ -2,13 +2,14 @@
 
 It boots what `<folder>/request.json` asks for, tells in `<folder>/status.json` how that goes, and watches. When a child dies, it
 says so there, stops the others and ends. SIGHUP: read the request again and restart Kueue where its configuration changed.
-SIGTERM, SIGINT: stop everything in order and end.
+SIGTERM, SIGINT: stop everything in order and end. A sandbox with an owner ends with that process, and its folder goes too.
 """
 
 from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import ssl
 import sys
@@ -23,14 +24,14 @@ from urllib.parse import urlsplit
 
 from sandbox.apiserver import ApiServer
 from sandbox.children import Children, Death, tail
-from sandbox.controlplane import STOP_ORDER, ControlPlane
+from sandbox.controlplane import CONTROLLERS, STOP_ORDER, ControlPlane
 from sandbox.errors import SandboxError
 from sandbox.kueue import Installation, manager_configuration
 from sandbox.kwok import configuration as kwok_configuration
 from sandbox.layout import Layout, Ports
 from sandbox.paths import private_dir, write_private
 from sandbox.pki import Pki
-from sandbox.state import fingerprint, identity, read_json, write_json
+from sandbox.state import fingerprint, identity, is_alive, read_json, write_json
 
 _READY_WITHIN: Final = 60.0
 _GRACE: Final = 5.0
@@ -72,6 +73,8 @@ class Supervisor:
             self._watch()
         except StopRequest:
             self._end("stopped", "")
+            if self._orphaned():
+                shutil.rmtree(self.layout.root, ignore_errors=True)
             return 0
         except SandboxError as error:
             self._end("failed", error.message, error.log)
@@ -82,11 +85,16 @@ class Supervisor:
 
     def check(self) -> None:
         """Raise StopRequest or ChildEndedError if there is a reason to."""
-        if self._asked_to_stop or not self.layout.root.is_dir():
+        if self._asked_to_stop or not self.layout.root.is_dir() or self._orphaned():
             raise StopRequest
         death = self.children.dead()
         if death is not None:
             raise ChildEndedError(death)
+
+    def _orphaned(self) -> bool:
+        """Whether the process that this sandbox was booted for is gone."""
+        owner = self.request.get("owner")
+        return owner is not None and not is_alive(owner)
 
     def _boot_with_retry(self) -> None:
         try:
@@ -115,12 +123,14 @@ class Supervisor:
         # Read while the API server starts.
         api = ApiServer(ports.apiserver, plane.pki.ca, plane.pki.token("admin"))
         self._installation = Installation(api, Path(self.request["files"]["kueue"]), plane.pki, ports)
-        write_private(self.layout.etc / "kwok.yaml", kwok_configuration(Path(self.request["files"]["kwok"])))
+        controllers = [name for name in CONTROLLERS if name in tools]
+        if "kwok" in tools:
+            write_private(self.layout.etc / "kwok.yaml", kwok_configuration(Path(self.request["files"]["kwok"])))
         self._wait_for("kube-apiserver", api.ready)
         self._say("starting", "starting the controllers and Kueue")
-        self._start("kube-controller-manager", "kube-scheduler", "kwok")
+        self._start(*controllers)
         self._start_kueue(self._installation.install)
-        self._wait_ready("kube-controller-manager", "kube-scheduler", "kwok", "kueue")
+        self._wait_ready(*controllers, "kueue")
         self.status |= {"since": time.time(), "bootSeconds": round(time.monotonic() - started, 2)}
         self._say("running", "")
 

@@ -1,0 +1,201 @@
+"""What a replay knows of its jobs: where each stands, who waits since when, and where quota was returned. No I/O."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from governance.model import ClusterPlan
+from governance.nodes import nodes
+from simulation.replay import workloads
+from simulation.replay.accounts import Account
+from simulation.replay.clock import Clock
+from simulation.replay.model import Event
+from simulation.replay.workloads import State
+from simulation.traces.model import Job
+
+Object = dict[str, Any]
+_AT_REST: Final = ("waiting", "running", "stopped", "over")
+
+
+class Ledger:
+    """Fed with what the replay does and what the watch shows; tells what is still open."""
+
+    def __init__(self, cluster: ClusterPlan, jobs: Sequence[Job], clock: Clock) -> None:
+        self.at = 0
+        """The tick that events are noted for."""
+        self.events: list[Event] = []
+        self.objects: dict[str, Object] = {}
+        """The Workloads as last seen."""
+        self.waiting: set[str] = set()
+        self.leaving: set[str] = set()
+        """Evicted; their quota is to be returned."""
+        self.open: set[str] = set()
+        """Jobs about which Kueue or the watch has still to say something."""
+        self.arrivals = self.started = self.ended = 0
+        """How many jobs arrived, were ever admitted, and are over or refused."""
+        self._cluster = cluster
+        self._jobs = {job.name: job for job in jobs}
+        self._clock = clock
+        self._states: dict[str, State] = {}
+        self._expected: dict[str, State] = {}
+        self._names: dict[str, str] = {}
+        self._ever: set[str] = set()
+        self._running: Counter[str] = Counter()
+        self._roots = _roots(cluster)
+        self._stamps: dict[str, int] = {}
+        self._moment = 0
+        self._waits_since: dict[str, int] = {}
+        self._returned: dict[str, int] = {}
+        self._told_moment = 0
+        levels = {f.name: f.topology.levels if f.topology else () for f in cluster.flavors.values()}
+        labels = [spec.labels for spec in nodes(cluster)] if any(levels.values()) else []
+        self._layers = {
+            flavor: (keys, {one[keys[-1]]: tuple(one[key] for key in keys) for one in labels if keys and set(keys) <= one.keys()})
+            for flavor, keys in levels.items()
+        }
+
+    # -- what the replay does --------------------------------------------------------------------------------------------
+
+    def arrived(self, jobs: Iterable[Job]) -> None:
+        """They are about to be created."""
+        self._moment += 1
+        for job in jobs:
+            self.events.append(Event(self.at, "arrived", job.name))
+            self._waits_since[job.name] = self._moment
+            self._open(job.name, None)
+            self.arrivals += 1
+
+    def refused(self, job: Job, words: str) -> None:
+        """The API server didn't take it."""
+        self.events.append(Event(self.at, "refused", job.name, reason=words))
+        self.open.discard(job.name)
+        self.ended += 1
+
+    def finished(self, jobs: Sequence[Job]) -> None:
+        """They have been marked as finished, and so return their quota."""
+        self._moment += 1
+        for job in jobs:
+            self.events.append(Event(self.at, "finished", job.name))
+            self._returned[self.root(job)] = self._moment
+            self._open(job.name, "over")
+            self.ended += 1
+
+    def deactivated(self, jobs: Iterable[Job]) -> None:
+        """They may not run any longer; Kueue will evict them."""
+        for job in jobs:
+            self._open(job.name, "stopped")
+
+    def released(self, names: Sequence[str]) -> None:
+        """The quota of evicted jobs has been returned; they wait again."""
+        self._moment += 1
+        for name in names:
+            self._returned[self.root(self._jobs[name])] = self._moment
+        # Kueue queues an evicted Workload after it has taken back its quota, but maybe before it takes back another's.
+        alone = len(names) == 1
+        for name in names:
+            self._waits_since[name] = self._moment + alone
+            self.leaving.discard(name)
+        self._moment += alone
+
+    def moved_on(self) -> None:
+        """From this moment on, Kueue is made to look again at all that waits."""
+        self._told_moment = self._moment
+
+    # -- what the watch shows --------------------------------------------------------------------------------------------
+
+    def see(self, workload: Object) -> None:
+        """A Workload was created or has changed."""
+        name = workload["metadata"]["name"]
+        if name not in self._jobs:
+            return
+        before, now = self._states.get(name, "new"), workloads.state(workload)
+        self.objects[name], self._states[name] = workload, now
+        if before == "new":
+            self._names[workload["metadata"]["uid"]] = name
+            self._stamp(workload)
+        queue = self._queue(name)
+        self._running[queue] += (now in ("running", "leaving", "reserved")) - (before in ("running", "leaving", "reserved"))
+        if now == "running" and before != "running":
+            self._admitted(workload)
+        if now == "leaving" and before != "leaving":
+            self._evicted(workload)
+        (self.waiting.add if now == "waiting" else self.waiting.discard)(name)
+        expected = self._expected.get(name)
+        if now in _AT_REST and expected in (None, now):
+            self.open.discard(name)
+            self._expected.pop(name, None)
+        else:
+            self.open.add(name)
+
+    def _admitted(self, workload: Object) -> None:
+        name = workload["metadata"]["name"]
+        self._stamp(workload)
+        self.events.append(workloads.admission(workload, self.at, self._layers.__getitem__))
+        self._clock.admitted(name, self.at)
+        self._ever.add(name)
+        self.started = len(self._ever)
+
+    def _evicted(self, workload: Object) -> None:
+        name = workload["metadata"]["name"]
+        self.events.append(workloads.eviction(workload, self.at, self._names))
+        self._clock.preempted(name, self.at)
+        self.leaving.add(name)
+
+    # -- what follows ----------------------------------------------------------------------------------------------------
+
+    def root(self, job: Job) -> str:
+        """The cohort at the root of the job's queue, or the queue itself: nothing outside competes with the job."""
+        return self._roots[job.team]
+
+    def busy_second(self, jobs: Iterable[Job]) -> int:
+        """The latest second of the wall clock by which Kueue ranks a job that these compete with; 0 where there is none."""
+        return max((self._stamps.get(self.root(job), 0) for job in jobs), default=0)
+
+    def overlooked(self) -> bool:
+        """Whether somebody waits who may have been looked at for the last time before quota was returned."""
+        for name in self.waiting:
+            returned = self._returned.get(self.root(self._jobs[name]), 0)
+            if self._waits_since[name] <= returned and returned > self._told_moment:
+                return True
+        return False
+
+    def differences(self, told: Mapping[str, Account]) -> list[str]:
+        """Queues whose accounts aren't at rest, or not yet as the watch shows them."""
+        waiting = Counter(self._queue(name) for name in self.waiting)
+        wanted = {
+            team.cluster_queue: Account(0, waiting[team.cluster_queue], self._running[team.cluster_queue])
+            for team in self._cluster.teams.values()
+        }
+        return [
+            f"{queue}: {told.get(queue, Account())}, not {one}"
+            for queue, one in wanted.items()
+            if told.get(queue, Account()) != one
+        ]
+
+    def _queue(self, name: str) -> str:
+        return self._cluster.teams[self._jobs[name].team].cluster_queue
+
+    def _open(self, name: str, until: State | None) -> None:
+        self.open.add(name)
+        if until is not None:
+            self._expected[name] = until
+
+    def _stamp(self, workload: Object) -> None:
+        root = self.root(self._jobs[workload["metadata"]["name"]])
+        self._stamps[root] = max(self._stamps.get(root, 0), workloads.stamp(workload))
+
+
+def _roots(cluster: ClusterPlan) -> dict[str, str]:
+    """The root cohort of each team, or its queue where it has no cohort."""
+    parents = {cohort.name: cohort.parent for cohort in cluster.cohorts}
+
+    def root(cohort: str) -> str:
+        parent = parents.get(cohort)
+        return cohort if parent is None else root(parent)
+
+    return {
+        team.name: f"queue {team.cluster_queue}" if team.cohort is None else f"cohort {root(team.cohort)}"
+        for team in cluster.teams.values()
+    }

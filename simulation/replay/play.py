@@ -1,0 +1,230 @@
+"""One replay: tick by tick, apply what arrives and ends, let Kueue settle, note what it decided.
+
+A tick has settled when all of this holds:
+
+1. The watch has shown every write of ours, and every Workload runs or has been told why it waits; none is about to leave.
+2. Nobody waits; or Kueue's own accounts agree with the watch queue by queue: no Workload left to look at, as many inadmissible
+   as wait, as many holding quota as run. A Workload that Kueue has in hand is in none of these counts, or in the wrong one.
+3. Where quota was returned while somebody of the same cohort waited, Kueue has since moved the waiting ones back into their
+   queues (see `barrier`).
+
+Nothing is left then that Kueue could do by itself: it acts on changes of Workloads, on its notes, and on what is in its
+queues. All queues are BestEffortFIFO: with StrictFIFO, Kueue would look at the head for ever.
+
+Order. Kueue ranks by whole seconds of the wall clock: by creation for first come, first served, and by reservation where it
+preempts the latest first. So before jobs arrive, the replay waits for a second in which no job of their cohort was created or
+admitted. That costs at most a second for a tick with arrivals. Jobs that end need no such wait: whoever waits for their quota is
+admitted a second later at the earliest. Within a tick, order is undefined.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from queue import Empty
+from typing import Any, Final
+
+from governance.model import ClusterPlan
+from sandbox.errors import SandboxError
+from simulation.replay import barrier, workloads
+from simulation.replay.accounts import accounts
+from simulation.replay.barrier import Barrier
+from simulation.replay.clock import Clock
+from simulation.replay.ledger import Ledger
+from simulation.replay.model import Event, Settings
+from simulation.replay.server import JSON_PATCH, MERGE_PATCH, RefusedError, Server, Watch
+from simulation.traces.model import Job
+
+Object = dict[str, Any]
+OnProgress = Callable[[int, int], None]
+_STUCK_AFTER: Final = 180.0
+"""Seconds without any change after which a tick counts as stuck; Kueue needs milliseconds."""
+_LOOK: Final = (0.01, 0.2)
+"""Seconds between two looks at Kueue's accounts: at first, and at most."""
+_CONFLICT: Final = 409
+
+
+class Play:
+    """One run over a trace."""
+
+    def __init__(self, server: Server, metrics: str, cluster: ClusterPlan, jobs: Sequence[Job], settings: Settings) -> None:
+        """`metrics` is the URL of Kueue's metrics; the plan's queues are there and active."""
+        self.events: list[Event] = []
+        """Up to the last settled tick."""
+        self.settled = 0
+        self._server = server
+        self._metrics = metrics
+        self._cluster = cluster
+        self._jobs = jobs
+        limits = {name: team.max_run_time for name, team in cluster.teams.items()}
+        self._clock = Clock(jobs, settings.tick, settings.until, limits)
+        self._ledger = Ledger(cluster, jobs, self._clock)
+        self._watch = Watch(server, f"{workloads.GROUP}/workloads")
+        self._barrier = Barrier(server)
+        self._changed = time.monotonic()
+        self._left_waiting: frozenset[str] = frozenset()
+        self._total = sum(3 if job.runs_for is not None else 2 for job in jobs)
+
+    def run(self, on_progress: OnProgress) -> None:
+        """Play to the end. Raises SandboxError where the sandbox fails or Kueue doesn't settle."""
+        self._on_progress = on_progress
+        self._watch.start()
+        try:
+            self._open_barrier()
+            while (at := self._clock.next()) is not None:
+                self._tick(at)
+                self.events += self._ledger.events
+                self._ledger.events.clear()
+                self.settled = at
+                self._left_waiting = frozenset(self._ledger.waiting)
+        finally:
+            self._watch.stop()
+        on_progress(self._total, self._total)
+
+    def waiting(self) -> dict[str, str]:
+        """Kueue's last word on each job that waited at the last settled tick."""
+        return {name: workloads.last_word(self._ledger.objects[name]) for name in sorted(self._left_waiting)}
+
+    # -- one tick --------------------------------------------------------------------------------------------------------
+
+    def _tick(self, at: int) -> None:
+        """Ends come before arrivals, so that Kueue sees what is free before it looks at who has come."""
+        self._ledger.at = at
+        done, expired = self._clock.ending(at)
+        self._server.each(self._finish, done)
+        self._ledger.finished(done)
+        self._server.each(self._deactivate, expired)
+        self._ledger.deactivated(expired)
+        if self._barrier.rested and self._ledger.overlooked():
+            self._move_on()
+        arriving = self._clock.arriving(at)
+        self._wait_for_second(arriving)
+        self._ledger.arrived(arriving)
+        for job, refusal in zip(arriving, self._server.each(self._create, arriving), strict=True):
+            if refusal is not None:
+                self._ledger.refused(job, refusal)
+        self._settle()
+
+    def _finish(self, job: Job) -> None:
+        path = workloads.path(self._ledger.objects[job.name])
+        self._server.request("PATCH", f"{path}/status", workloads.finished(), JSON_PATCH)
+
+    def _deactivate(self, job: Job) -> None:
+        """The team's longest run time is over, on the trace's clock instead of Kueue's own."""
+        self._server.request("PATCH", workloads.path(self._ledger.objects[job.name]), {"spec": {"active": False}}, MERGE_PATCH)
+
+    def _wait_for_second(self, arriving: Iterable[Job]) -> None:
+        time.sleep(max(0.0, self._ledger.busy_second(arriving) + 1 - time.time()))
+
+    def _create(self, job: Job) -> str | None:
+        """What the API server says against it."""
+        manifest = workloads.manifest(job, self._cluster)
+        try:
+            self._server.request("POST", workloads.collection(manifest["metadata"]["namespace"]), manifest)
+        except RefusedError as error:
+            if error.status >= 500:
+                raise SandboxError(f"the sandbox's API server failed: {error}") from error
+            return str(error)
+        return None
+
+    # -- settling --------------------------------------------------------------------------------------------------------
+
+    def _open_barrier(self) -> None:
+        self._barrier.open()
+        self._changed = time.monotonic()
+        while not self._barrier.ready:
+            self._take(_LOOK[1])
+            self._raise_if_stuck("Kueue doesn't admit", ["the replay's own Workload"])
+        self._settle()
+
+    def _settle(self) -> None:
+        """Return when nothing is left that Kueue could do by itself. Raises SandboxError where it never comes to rest."""
+        self._changed = time.monotonic()
+        ledger = self._ledger
+        while True:
+            self._take(_LOOK[1] if ledger.open or self._barrier.closing else 0.0)
+            if ledger.leaving:
+                self._release()
+            elif ledger.open:
+                self._raise_if_stuck("Kueue said nothing about", ledger.open)
+            elif not ledger.waiting and self._barrier.rested:
+                return
+            elif not self._barrier.ready:
+                self._take(_LOOK[1])
+                self._raise_if_stuck("Kueue didn't admit", ["the replay's own Workload"])
+            elif self._agreed():
+                self._barrier.rested = True
+                if not ledger.overlooked():
+                    return
+                self._move_on()
+
+    def _agreed(self) -> bool:
+        """Whether Kueue's accounts agree with the watch; where they don't yet, a moment has passed."""
+        pause = _LOOK[0]
+        while True:
+            told = accounts(self._server.plain(self._metrics))
+            if self._take(0.0):
+                return False
+            wrong = self._ledger.differences(told) + self._barrier.differences(told)
+            if not wrong:
+                return True
+            self._raise_if_stuck("Kueue isn't done with", wrong)
+            if self._take(pause):
+                return False
+            pause = min(2 * pause, _LOOK[1])
+
+    def _move_on(self) -> None:
+        """Have Kueue look again at all that waits."""
+        self._ledger.moved_on()
+        self._barrier.close()
+
+    def _release(self) -> None:
+        """Do for evicted Workloads what their jobs' controllers do once the pods are gone."""
+        names = sorted(self._ledger.leaving)
+        done = self._server.each(self._return_quota, names)
+        self._ledger.released([name for name, returned in zip(names, done, strict=True) if returned])
+
+    def _return_quota(self, name: str) -> bool:
+        """False where Kueue has written meanwhile: then the watch shows a newer Workload."""
+        workload = self._ledger.objects[name]
+        try:
+            self._server.request("PATCH", f"{workloads.path(workload)}/status", workloads.released(workload), MERGE_PATCH)
+        except RefusedError as error:
+            if error.status != _CONFLICT:
+                raise SandboxError(f"the quota of an evicted Workload can't be returned: {error}") from error
+            self._take(_LOOK[0])
+            return False
+        return True
+
+    def _take(self, seconds: float) -> bool:
+        """Take in what the watch has shown; wait for it up to `seconds`. False where there was nothing."""
+        changes = self._watch.changes
+        taken = 0
+        try:
+            change = changes.get(timeout=seconds) if seconds else changes.get_nowait()
+            while True:
+                self._see(*change)
+                taken += 1
+                change = changes.get_nowait()
+        except Empty:
+            pass
+        if taken:
+            self._changed = time.monotonic()
+            ledger = self._ledger
+            self._on_progress(ledger.arrivals + ledger.started + ledger.ended, self._total)
+        return taken > 0
+
+    def _see(self, kind: str, item: Object) -> None:
+        if kind == "ERROR":
+            raise SandboxError(str(item["message"]))
+        if kind == "DELETED":
+            return
+        if item["metadata"]["namespace"] == barrier.NAME:
+            self._barrier.see(item["metadata"]["name"], workloads.state(item))
+        else:
+            self._ledger.see(item)
+
+    def _raise_if_stuck(self, what: str, whom: Iterable[str]) -> None:
+        if time.monotonic() - self._changed > _STUCK_AFTER:
+            some = ", ".join(sorted(whom)[:3])
+            raise SandboxError(f"the replay is stuck at {self._ledger.at} s: {what} {some}")

@@ -1,0 +1,158 @@
+"""A sandbox of a replay's own, with the plan's queues on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Final, Self
+
+from components.render import render
+from governance.model import ClusterPlan
+from governance.nodes import nodes
+from sandbox.errors import SandboxError
+from sandbox.layout import HOST
+from sandbox.local import Sandbox
+from sandbox.progress import Progress
+from simulation.replay import barrier, workloads
+from simulation.replay.model import Fidelity, Replay, Settings
+from simulation.replay.play import Play
+from simulation.replay.server import RefusedError, Server
+from simulation.traces.model import Job
+
+Object = dict[str, Any]
+OnProgress = Callable[[int, int], None]
+_KINDS: Final = {
+    "WorkloadPriorityClass": "/apis/kueue.x-k8s.io/v1beta2/workloadpriorityclasses",
+    "Topology": "/apis/kueue.x-k8s.io/v1beta2/topologies",
+    "ResourceFlavor": "/apis/kueue.x-k8s.io/v1beta2/resourceflavors",
+    "Cohort": "/apis/kueue.x-k8s.io/v1beta2/cohorts",
+    "Namespace": "/api/v1/namespaces",
+    "ClusterQueue": "/apis/kueue.x-k8s.io/v1beta2/clusterqueues",
+    "LocalQueue": "/apis/kueue.x-k8s.io/v1beta2/namespaces/{namespace}/localqueues",
+}
+"""What a replay needs of a plan, in the order in which it is put there. Nobody works here, so access rules stay away."""
+_ACTIVE_WITHIN: Final = 120.0
+_GONE_WITHIN: Final = 300.0
+
+
+class Interrupted(KeyboardInterrupt):
+    """Somebody interrupted a replay."""
+
+    def __init__(self, replay: Replay) -> None:
+        super().__init__("the replay was interrupted")
+        self.replay = replay
+        """All up to the last settled tick; `complete` is False."""
+
+
+class Stage:
+    """A context manager: entering boots the sandbox and declares the plan's queues, leaving removes it all.
+
+    The sandbox ends with this process, however that ends.
+    """
+
+    def __init__(self, plan: ClusterPlan, name: str, fidelity: Fidelity, progress: Progress) -> None:
+        """`name` tells the sandbox from others of this process. A plan of the managed backend is rendered as the kueue backend
+        would: the nearest model of what AWS makes of it."""
+        self.plan = plan
+        self.fidelity = fidelity
+        self._progress = progress
+        self._sandbox = Sandbox(f"replay-{name}-{os.getpid()}", lean=fidelity == "workloads", owned=True)
+        self._server: Server
+        self._metrics = ""
+        self._kueue = ""
+        self._clean = True
+
+    def __enter__(self) -> Self:
+        try:
+            status = self._sandbox.up(_manager(self.plan), nodes(self.plan), self._progress)
+            self._kueue = status.versions["kueue"]
+            self._metrics = f"https://{HOST}:{status.ports['kueue_metrics']}/metrics"
+            self._server = Server(self._sandbox.kubeconfig)
+            self._declare()
+        except BaseException:
+            self._sandbox.down()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._server.close()
+        self._sandbox.down()
+
+    def run(self, jobs: Sequence[Job], settings: Settings, on_progress: OnProgress | None = None) -> Replay:
+        """Replay the jobs; their teams and priority classes must be in the plan. It leaves nothing behind.
+
+        `on_progress` hears steps done and steps in all: three a job (arrival, first admission, end).
+        Raises Interrupted with what is settled, SandboxError where the sandbox fails.
+        """
+        began = time.monotonic()
+        if not self._clean:
+            self._clear()
+        self._clean = False
+        play = Play(self._server, self._metrics, self.plan, jobs, settings)
+        try:
+            play.run(on_progress or (lambda done, total: None))
+        except KeyboardInterrupt:
+            raise Interrupted(self._replay(play, settings, began, complete=False)) from None
+        self._clear()
+        self._clean = True
+        return self._replay(play, settings, began, complete=True)
+
+    def _replay(self, play: Play, settings: Settings, began: float, *, complete: bool) -> Replay:
+        return Replay(
+            cluster=self.plan.name,
+            events=tuple(play.events),
+            until=play.settled if settings.until is None or not complete else settings.until,
+            tick=settings.tick,
+            fidelity=self.fidelity,
+            kueue=self._kueue,
+            waiting=play.waiting(),
+            complete=complete,
+            seconds=time.monotonic() - began,
+        )
+
+    def _declare(self) -> None:
+        """Put the plan's objects there and wait until its queues are active. Raises SandboxError."""
+        self._progress.step(f"declaring the queues of {self.plan.name}")
+        plan = replace(self.plan, policy=self.plan.policy.model_copy(update={"backend": "kueue"}))
+        wanted = [*render(plan), *barrier.objects()]
+        for kind, path in _KINDS.items():
+            self._server.each(lambda one, path=path: self._create(one, path), [one for one in wanted if one["kind"] == kind])
+        active = {team.cluster_queue for team in plan.teams.values() if team.state == "active" and team.flavors} | {barrier.NAME}
+        deadline = time.monotonic() + _ACTIVE_WITHIN
+        while inactive := active - self._active():
+            if time.monotonic() > deadline:
+                raise SandboxError(f"queues are not active after {_ACTIVE_WITHIN:.0f} s: {', '.join(sorted(inactive)[:4])}")
+            time.sleep(0.05)
+
+    def _create(self, one: Object, path: str) -> None:
+        try:
+            self._server.request("POST", path.format(**one["metadata"]), one)
+        except RefusedError as error:
+            raise SandboxError(f"the sandbox refused {one['kind']} {one['metadata']['name']}: {error}") from error
+
+    def _active(self) -> set[str]:
+        found = self._server.get(_KINDS["ClusterQueue"])["items"]
+        return {one["metadata"]["name"] for one in found if workloads.condition(one, "Active").get("status") == "True"}
+
+    def _clear(self) -> None:
+        """Delete all Workloads and wait until they are gone."""
+        namespaces = [*(team.namespace for team in self.plan.teams.values()), barrier.NAME]
+        self._server.each(lambda name: self._server.request("DELETE", workloads.collection(name)), namespaces)
+        deadline = time.monotonic() + _GONE_WITHIN
+        while self._server.get(f"{workloads.GROUP}/workloads?limit=1")["items"]:
+            if time.monotonic() > deadline:
+                raise SandboxError(f"the Workloads of a replay were not gone within {_GONE_WITHIN:.0f} s")
+            time.sleep(0.05)
+
+
+def _manager(plan: ClusterPlan) -> dict[str, Any]:
+    """Kueue's configuration for a replay.
+
+    Gang scheduling is left out: a replay's pods are ready at once, so that its timeouts never strike.
+    """
+    return {field: value for field, value in plan.manager.items() if field != "waitForPodsReady"}
