@@ -51,15 +51,15 @@ def read_cluster(reader: Reader, name: str, progress: Progress) -> Cluster:
     A cluster without Kueue has nodes and pods alone.
     """
     progress.step(f"{name}: reading nodes")
-    found = reader.items("/api/v1/nodes")
+    found = list(reader.pages("/api/v1/nodes"))
     progress.step(f"{name}: reading pods")
-    pods = tuple(pod for pod in reader.items("/api/v1/pods") if pod.get("status", {}).get("phase") not in _ENDED)
+    pods = tuple(pod for pod in reader.pages("/api/v1/pods") if pod.get("status", {}).get("phase") not in _ENDED)
     progress.step(f"{name}: reading Kueue's flavors, topologies and workloads")
     version = _version(reader)
     kueue = f"{KUEUE}/{version}"
     flavors = reader.items(f"{kueue}/resourceflavors")
     topologies = reader.items(f"{kueue}/topologies") or reader.items(f"{KUEUE}/v1alpha1/topologies")
-    workloads = tuple(one for one in reader.items(f"{kueue}/workloads") if not has_condition(one, "Finished"))
+    workloads = tuple(one for one in reader.pages(f"{kueue}/workloads") if not has_condition(one, "Finished"))
     levels = {one["metadata"]["name"]: tuple(level["nodeLabel"] for level in one["spec"]["levels"]) for one in topologies}
     live = tuple(_nodes(found, pods))
     hosts = {node.name: node for node in live}

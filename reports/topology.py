@@ -7,18 +7,19 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from config.environment import HOSTNAME
+from governance.flavors import is_network_layer
 from governance.names import GROUP_LABEL
 from governance.topologymap.fit import Best, Fit, Shape, fits, per_pod, whole_node
 from governance.topologymap.model import Amounts, Layout, Node
 from governance.topologymap.placement import Placement
 from governance.topologymap.tree import Domain, Section, Tally, sections, shared
-from governance.units import CPU, GPU, MEMORY, NEURON
+from governance.units import CPU, EFA, GPU, MEMORY, NEURON
 from governance.units import shown as shown_amount
 
 ULTRASERVER: Final = "topology.k8s.aws/ultraserver-id"
 MADE_UP: Final = "network blocks are the declaration's: EC2 chooses the real ones"
 UNSEEN: Final = "Kueue gives these nodes no pods with a topology: it takes only nodes that carry every level's label"
-_WORDS: Final = {GPU: ("GPU", "GPUs"), NEURON: ("Neuron device", "Neuron devices"), CPU: ("vCPU", "vCPUs")}
+_WORDS: Final = {GPU: ("GPU", "GPUs"), NEURON: ("Neuron device", "Neuron devices"), CPU: ("vCPU", "vCPUs"), EFA: ("EFA", "EFA")}
 _LONGEST: Final = 40
 _LEVELS: Final = {HOSTNAME: "node", ULTRASERVER: "ultraserver"}
 
@@ -52,7 +53,8 @@ class View:
 
     def notes(self) -> list[str]:
         """What a reader should know of the whole map."""
-        notes = [] if self.layout.live else [MADE_UP]
+        layers = any(is_network_layer(level) for section in self.sections for level in section.flavor.levels)
+        notes = [MADE_UP] if layers and not self.layout.live else []
         twice = shared(self.sections)
         if twice:
             names = ", ".join(sorted({name for flavors in twice.values() for name in flavors}))

@@ -84,7 +84,7 @@ def _cluster(root: ET.Element, one: View, y: float) -> float:
         lacking = [
             node.name for node in section.nodes if any(o.kind == "no-labels" for o in section.obstacles.get(node.name, ()))
         ]
-        _text(root, _PAD, y, f"{cut(title(section))}: {len(section.nodes)} nodes, {free}")
+        _text(root, _PAD, y, f"{cut(title(section))}: {len(section.nodes)} node{'s' * (len(section.nodes) != 1)}, {free}")
         y += 8
         boxes, height = _flow(_roots(section), WIDTH - 2 * _PAD)
         for dx, dy, box in boxes:

@@ -53,7 +53,7 @@ def tree(one: View, *, nodes: bool) -> Tree:
     from rich.text import Text
     from rich.tree import Tree
 
-    root = Tree(Text.assemble((printable(one.layout.cluster), "bold"), f", {one.source}: {_nodes(len(one.layout.nodes))}"))
+    root = Tree(Text.assemble((printable(one.layout.cluster), "bold"), f", {one.source}: {_nodes(sum(len(section.nodes) for section in one.sections))}"))
     for section in one.sections:
         line = Text.assemble((printable(title(section)), "bold"), f"  {_nodes(len(section.nodes))}  ")
         branch = root.add(line + _bars(section, None))
