@@ -1,0 +1,116 @@
+"""The answer to why: of a workload that waits, runs, or has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from live.why.context import context_of
+from live.why.declared import Declared
+from live.why.find import Found
+from live.why.jobs import unqueued
+from live.why.model import Answer
+from live.why.objects import (
+    Object,
+    condition,
+    holds_quota,
+    is_finished,
+    is_true,
+    job_of,
+    labels_of,
+    name_of,
+    namespace_of,
+    priority_of,
+)
+from live.why.running import halted, happened, held, placement
+from live.why.snapshot import Snapshot
+from live.why.waiting import message_of, waiting
+
+Events = Callable[[str, str], Sequence[Object]]
+"""Reads the events of an object of a namespace."""
+
+
+def explain(snapshot: Snapshot, found: Found, declared: Declared | None, events: Events, notes: Sequence[str] = ()) -> Answer:
+    """What is known of what was found."""
+    if found.workload is None:
+        return _without(snapshot, found, declared, events, notes)
+    workload = found.workload
+    queue = snapshot.queue_name(workload)
+    if is_finished(workload):
+        state, since = "finished", condition(workload, "Finished").get("lastTransitionTime", "")
+    elif holds_quota(workload) and not is_true(workload, "Evicted"):
+        state, since = "admitted", condition(workload, "QuotaReserved").get("lastTransitionTime", "")
+    else:
+        state = "waiting"
+        since = condition(workload, "QuotaReserved").get("lastTransitionTime") or workload["metadata"].get(
+            "creationTimestamp", ""
+        )
+    live = snapshot.cluster_queues.get(queue)
+    context = context_of(snapshot, workload, live, declared) if live is not None else None
+    owners = {name: context.owner(name) for name in snapshot.cluster_queues} if context else {}
+    causes = waiting(snapshot, workload, declared) if state == "waiting" else []
+    if state == "admitted":
+        causes = list(halted(snapshot, workload))
+    told = list(notes)
+    if found.others:
+        told.append(f"the job has other Workloads too: {', '.join(found.others)}")
+    if context is not None and context.quotas.limited and state == "waiting":
+        told.append(f"limits of the cohorts {', '.join(context.quotas.limited)} aren't counted: what could be had may be less")
+    return Answer(
+        state=state,
+        namespace=found.namespace,
+        job=job_of(workload),
+        workload=name_of(workload),
+        team=_team(snapshot, queue, found.namespace, declared),
+        local_queue=str(workload["spec"].get("queueName") or ""),
+        cluster_queue=queue,
+        priority=priority_of(workload),
+        since=str(since),
+        causes=tuple(causes),
+        held=held(context) if context is not None and state == "admitted" else (),
+        placement=placement(workload) if state == "admitted" else {},
+        happened=happened(snapshot, workload, owners),
+        kueue=message_of(workload),
+        notes=tuple(told),
+    )
+
+
+def _without(snapshot: Snapshot, found: Found, declared: Declared | None, events: Events, notes: Sequence[str]) -> Answer:
+    job = found.job
+    if job is None:
+        raise ValueError("what was found is a workload or a job")
+    causes = unqueued(snapshot, job, events(found.namespace, name_of(job)))
+    return Answer(
+        state="unmanaged",
+        namespace=found.namespace,
+        job=f"{job['kind']}/{name_of(job)}",
+        workload="",
+        team=_team(snapshot, "", found.namespace, declared),
+        local_queue=labels_of(job).get("kueue.x-k8s.io/queue-name", ""),
+        cluster_queue="",
+        priority=0,
+        since=str(job["metadata"].get("creationTimestamp", "")),
+        causes=tuple(causes),
+        notes=tuple(notes),
+    )
+
+
+def _team(snapshot: Snapshot, queue: str, namespace: str, declared: Declared | None) -> str:
+    plan = declared.team(queue) if declared else None
+    if plan is not None:
+        return plan.name
+    if declared is not None and not queue:
+        for team in declared.cluster.teams.values():
+            if team.namespace == namespace:
+                return team.name
+    return snapshot.team_of(queue) if queue else ""
+
+
+def namespace_of_team(snapshot: Snapshot, team: str, declared: Declared | None) -> str | None:
+    """The namespace of a team: the declaration's, else that whose labels name it."""
+    plan = declared.cluster.teams.get(team) if declared else None
+    if plan is not None:
+        return plan.namespace
+    for queue in snapshot.local_queues.values():
+        if snapshot.team_of(str(queue["spec"]["clusterQueue"])) == team:
+            return namespace_of(queue)
+    return None
