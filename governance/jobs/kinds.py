@@ -2,7 +2,8 @@
 
 Kueue 0.16 suspends and admits Job, PyTorchJob, RayJob, JobSet and TrainJob as wholes, by the labels of the object. A Deployment
 is admitted pod by pod; its webhook copies the labels to the pod template. HyperPodPyTorchJob is integrated by HyperPod's
-training operator (`externalFrameworks`), a Workspace by the pods that it makes.
+training operator (`externalFrameworks`), a Workspace by the Deployment that its operator
+makes.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ KINDS: Final = {
             "workspace.jupyter.org/v1alpha1",
             "Workspace",
             "workspaces",
-            ("pod",),
+            ("deployment", "pod"),
             ends=False,
             single=True,
             needs_image=False,

@@ -10,7 +10,7 @@ from governance.model import ClusterPlan, Plan, TeamPlan
 
 
 def cluster_of(order: Order, plan: Plan, found: list[Finding]) -> ClusterPlan | None:
-    """The cluster that is meant; the first one where that doesn't matter any more, for further findings."""
+    """The cluster that is meant; any one where that doesn't matter any more, for further findings."""
     homes = [cluster for cluster in plan.clusters.values() if order.team in cluster.teams]
     if order.cluster is not None and order.cluster not in plan.clusters:
         message = f"there is no cluster {quoted(order.cluster)}"
@@ -19,7 +19,7 @@ def cluster_of(order: Order, plan: Plan, found: list[Finding]) -> ClusterPlan | 
         teams = sorted({team for cluster in plan.clusters.values() for team in cluster.teams})
         remedy = did_you_mean(order.team, teams) or "see `hpctl quotas`"
         found.append(problem_at("team-unknown", Where("--team"), f"there is no team {quoted(order.team)}", remedy))
-        return plan.clusters.get(order.cluster or "") or (next(iter(plan.clusters.values())) if len(plan.clusters) == 1 else None)
+        return plan.clusters.get(order.cluster or "") or next(iter(plan.clusters.values()), None)
     names = ", ".join(f"`{cluster.name}`" for cluster in homes)
     chosen = plan.clusters.get(order.cluster) if order.cluster is not None else None
     if chosen is not None and chosen not in homes:

@@ -39,7 +39,7 @@ def resolve(order: Order, plan: Plan) -> tuple[Resolved | None, list[Finding]]:
     type_ = type_of(order, cluster, team, found)
     priority = _priority("--priority", order.priority, cluster, team, found)
     lower = _elastic_priority(order, kind, cluster, priority, found)
-    level = _topology(order, cluster, type_, found)
+    level = _topology(order, kind, cluster, type_, found)
     run_time = _run_time(order, kind, team, found)
     if cluster and kind:
         found.extend(_frameworks(kind, cluster, plan.backend))
@@ -153,7 +153,7 @@ def level_of(given: str) -> str:
 
 
 def _topology(
-    order: Order, cluster: ClusterPlan | None, type_: InstanceType | None, found: list[Finding]
+    order: Order, kind: Kind | None, cluster: ClusterPlan | None, type_: InstanceType | None, found: list[Finding]
 ) -> tuple[str, str] | None:
     modes = {
         "--required-topology": (REQUIRED_TOPOLOGY, order.required_topology),
@@ -163,6 +163,9 @@ def _topology(
     if len(given) > 1:
         message = "pods are placed by one of --required-topology and --preferred-topology"
         found.append(problem_at("topology-mode", Where("--required-topology"), message, "keep one"))
+    if given and kind is not None and kind.name == "space":
+        remedy = "leave it out: one pod stands in one block anyway"
+        found.append(problem_at("job-option", Where(next(iter(given))), "a Workspace has no place for a topology", remedy))
     chosen = None
     for option, (annotation, name) in given.items():
         level = level_of(name)
