@@ -53,7 +53,8 @@ def tree(one: View, *, nodes: bool) -> Tree:
     from rich.text import Text
     from rich.tree import Tree
 
-    root = Tree(Text.assemble((printable(one.layout.cluster), "bold"), f", {one.source}: {_nodes(sum(len(section.nodes) for section in one.sections))}"))
+    number = sum(len(section.nodes) for section in one.sections)
+    root = Tree(Text.assemble((printable(one.layout.cluster), "bold"), f", {one.source}: {_nodes(number)}"))
     for section in one.sections:
         line = Text.assemble((printable(title(section)), "bold"), f"  {_nodes(len(section.nodes))}  ")
         branch = root.add(line + _bars(section, None))
