@@ -30,6 +30,8 @@ NAME_LIMIT = 30
 Expected = Literal["admitted", "borrowed", "pending", "preempted", "finished"]
 """What a case may expect; see `simulation.verdicts` for the meanings."""
 RUNNING: tuple[Expected, ...] = ("admitted", "borrowed")
+Kind = Literal["job", "deployment", "space"]
+"""A Job; a Deployment, as for inference; or a space, the IDE of one person: a Deployment of one pod, as HyperPod's spaces are."""
 
 
 def _short(value: str) -> str:
@@ -48,6 +50,8 @@ def _listed(value: Any) -> Any:
 
 WorkloadNames = Annotated[tuple[ShortName, ...], BeforeValidator(_listed)]
 """One workload's name, or a list of them."""
+Replicas = Annotated[int, Field(ge=1, le=1000)]
+"""1–1,000 pods."""
 
 
 class PerPod(Model):
@@ -71,20 +75,37 @@ class Placement(Model):
     preferred: LabelKey | None = None
 
 
-class Workload(Model):
-    """A training job as a team would submit it."""
+class Elastic(Model):
+    """Replica counts that a job may run with, as in a HyperPodPyTorchJob's elastic policy; one of `step` and `values`."""
 
+    min: Replicas
+    """Replicas that always run; the job starts with all of them or not at all."""
+    max: Replicas
+    step: Replicas | None = None
+    """How many replicas come or go at once."""
+    values: Annotated[tuple[Replicas, ...], BeforeValidator(_listed), Field(max_length=100)] = ()
+    """The counts themselves, ascending, from `min` to `max`."""
+
+
+class Workload(Model):
+    """What a team submits, as it would."""
+
+    kind: Kind = "job"
     team: TeamName
     instance_type: InstanceTypeName
     """Becomes the node selector `node.kubernetes.io/instance-type`."""
-    pods: Annotated[int, Field(ge=1, le=1000)] = 1
-    """Pods that run side by side, 1–1,000; each runs once."""
+    pods: Replicas = 1
+    """Pods that run side by side, 1–1,000: those of a job run once, a Deployment's without end."""
     per_pod: Annotated[PerPod, BeforeValidator(_whole_node)]
     priority: ClassName | None = None
     """A priority class of the environment; without one the job ranks lowest (value 0)."""
+    elastic: Elastic | None = None
+    """The job grows into idle quota and shrinks when its owner returns; in place of `pods`."""
+    elastic_priority: ClassName | None = None
+    """Priority class of what an elastic job runs beyond its base; without one it ranks lowest (value 0)."""
     topology: Placement | None = None
     runs_for: Seconds | None = None
-    """How long each pod runs; without it, until a step finishes or deletes the job."""
+    """How long each pod of a job runs; without it, until a step finishes or deletes the job."""
 
 
 class Nodes(Model):
@@ -95,24 +116,36 @@ class Nodes(Model):
 
 
 class Step(Model):
-    """One thing that happens: exactly one of the keys below, beside `within` and `one_domain` of an expectation."""
+    """One thing that happens: one of the keys below. An expectation may have `expect` and `replicas`, and takes the options."""
 
     submit: WorkloadNames = ()
     expect: dict[ShortName, Expected] = Field(default_factory=dict)
-    """Verdicts by workload; the step ends as soon as all are reached."""
+    """Verdicts by workload; the step ends as soon as all are reached. That of an elastic job is its base's."""
+    replicas: dict[ShortName, Annotated[int, Field(ge=0, le=1000)]] = Field(default_factory=dict)
+    """How many replicas run, by elastic job or Deployment: with quota, and each with a node."""
     within: Seconds = DEFAULT_WITHIN
     """How long Kueue may take for them, default 20 s."""
     one_domain: LabelKey | None = None
     """A node label that all nodes of each workload expected here must share, as read from the live nodes."""
+    together: LabelKey | None = None
+    """A node label that all nodes of all workloads expected here must share: `kubernetes.io/hostname` for one node."""
+    scale: dict[ShortName, Annotated[int, Field(ge=0, le=1000)]] = Field(default_factory=dict)
+    """Deployments get this many replicas."""
     finish: WorkloadNames = ()
     """The pods end well, as if training were done."""
     delete: WorkloadNames = ()
-    """The jobs are deleted by their team."""
+    """The workloads are deleted by their team."""
     add_nodes: Nodes | None = None
     remove_nodes: Nodes | None = None
 
+    @property
+    def expects(self) -> bool:
+        return bool(self.expect or self.replicas)
 
-ACTIONS = ("submit", "expect", "finish", "delete", "add_nodes", "remove_nodes")
+
+ACTIONS = ("submit", "expect", "scale", "finish", "delete", "add_nodes", "remove_nodes")
+EXPECTED = ("expect", "replicas")
+OPTIONS = ("within", "one_domain", "together")
 
 
 class Case(Model):

@@ -1,49 +1,120 @@
-"""What a case must not say: findings that need the plan, or more than one line of the case."""
+"""What a case must not say of its workloads: findings that need the plan, or more than one line of the case."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 
-from config.findings import Finding, did_you_mean, problem_at, quoted
+from config.findings import Finding, did_you_mean, problem_at
 from config.yamlsource import Layered, Path_
 from governance.model import ClusterPlan
 from governance.units import quantity
-from simulation.cases import ACTIONS, RUNNING, Case, Nodes, PerPod, Step, Workload
-from simulation.jobs import node_room, pod_resources
+from simulation.cases import Case, Elastic, PerPod, Workload
+from simulation.elastic import counts
+from simulation.jobs import job_name, node_room, pod_resources
+from simulation.stepchecks import step_findings, unknown
+
+HOST_LIMIT = 63
+"""Longest name of a host (Kubernetes, Jobs of completion mode Indexed)."""
+_STEPS = 64
+"""Replica counts of an elastic job that are played at most."""
 
 
 def case_findings(case: Case, cluster: ClusterPlan, source: Layered) -> Iterator[Finding]:
     """Everything that is wrong with one case; `source` is where the case stands."""
     for name, workload in case.workloads.items():
         yield from _workload(workload, cluster, source, ("workloads", name))
-    script = _Script(case, cluster, source)
-    for index, step in enumerate(case.steps):
-        yield from _shape(step, source, ("steps", index))
-        yield from script.step(step, ("steps", index))
-    for name in case.workloads:
-        if name not in script.submitted:
-            message = f"the workload `{name}` is never submitted"
-            yield problem_at("workload-unused", source.where(("workloads", name), key=True), message, "submit it, or remove it")
+        yield from _name(case.name, name, workload, source, ("workloads", name))
+    yield from step_findings(case, cluster, source)
 
 
 def _workload(workload: Workload, cluster: ClusterPlan, source: Layered, path: Path_) -> Iterator[Finding]:
     team = cluster.teams.get(workload.team)
     if team is None:
-        yield _unknown("team", workload.team, cluster.teams, source, (*path, "team"))
+        yield unknown("team", workload.team, cluster.teams, source, (*path, "team"))
     elif team.state != "active":
         message = f"team `{team.name}` is {team.state}: Kueue admits nothing of it"
         yield problem_at("team-inactive", source.where((*path, "team")), message, "use an active team")
-    classes = {planned.declared for planned in cluster.priority_classes}
-    if workload.priority is not None and workload.priority not in classes:
-        yield _unknown("priority class", workload.priority, classes, source, (*path, "priority"))
+    yield from _priorities(workload, cluster, source, path)
+    yield from _kind(workload, source, path)
+    if workload.elastic is not None:
+        yield from _elastic(workload.elastic, workload, source, path)
     if workload.instance_type not in cluster.kinds:
-        yield _unknown("instance type", workload.instance_type, cluster.kinds, source, (*path, "instance_type"))
+        yield unknown("instance type", workload.instance_type, cluster.kinds, source, (*path, "instance_type"))
         return
     yield from _per_pod(workload, cluster, source, (*path, "per_pod"))
     yield from _placement(workload, cluster, source, (*path, "topology"))
     if team is not None and workload.runs_for and team.max_run_time and workload.runs_for > team.max_run_time:
         message = f"jobs of team `{team.name}` run for {team.max_run_time} seconds at most"
         yield problem_at("max-run-time", source.where((*path, "runs_for")), message, "shorten it")
+
+
+def _name(case: str, name: str, workload: Workload, source: Layered, path: Path_) -> Iterator[Finding]:
+    """A Job's pods are named by their index too, and are hosts."""
+    steps = f"-elastic-{len(counts(workload.elastic)) - 1}" if workload.elastic else ""
+    pods = workload.elastic.max if workload.elastic else workload.pods
+    longest = f"{job_name(case, name)}{steps}-{pods - 1}"
+    if workload.kind == "job" and len(longest) > HOST_LIMIT:
+        message = f"a pod would be the host `{longest}`, of {len(longest)} characters; at most {HOST_LIMIT}"
+        yield problem_at("name-too-long", source.where(path, key=True), message, "shorten the case's name or the workload's")
+
+
+def _priorities(workload: Workload, cluster: ClusterPlan, source: Layered, path: Path_) -> Iterator[Finding]:
+    values = {planned.declared: planned.value for planned in cluster.priority_classes}
+    for field in ("priority", "elastic_priority"):
+        name = getattr(workload, field)
+        if name is not None and name not in values:
+            yield unknown("priority class", name, values, source, (*path, field))
+    if workload.elastic is not None:
+        yield from _ranks(workload, values, source, path)
+    elif workload.elastic_priority is not None:
+        message = "only an elastic job has an `elastic_priority`"
+        yield problem_at("elastic-priority", source.where((*path, "elastic_priority"), key=True), message, "write `elastic` too")
+
+
+def _ranks(workload: Workload, values: Mapping[str, int], source: Layered, path: Path_) -> Iterator[Finding]:
+    """The elastic part ranks below the base."""
+    classes = (workload.priority, workload.elastic_priority)
+    if any(name is not None and name not in values for name in classes):
+        return
+    base, above = (0 if name is None else values[name] for name in classes)
+    if above >= base:
+        message = "the elastic part must rank below the base, or a reclaim takes the base too"
+        field = "elastic" if workload.elastic_priority is None else "elastic_priority"
+        yield problem_at("elastic-priority", source.where((*path, field)), message, "give the base a class of a higher weight")
+
+
+def _kind(workload: Workload, source: Layered, path: Path_) -> Iterator[Finding]:
+    """Fields that this kind of workload doesn't have."""
+    if workload.kind == "job":
+        return
+    shown = f"a {workload.kind}"
+    for field, why in (("runs_for", "runs without end"), ("elastic", "doesn't train"), ("topology", "is placed pod by pod")):
+        if getattr(workload, field) is not None:
+            where = source.where((*path, field), key=True)
+            yield problem_at("kind-field", where, f"{shown} {why}: it has no `{field}`", "remove it, or make it a job")
+    if workload.kind == "space" and workload.pods != 1:
+        message = "a space is the one pod of one person"
+        yield problem_at("space-pods", source.where((*path, "pods")), message, "declare a space for each person")
+
+
+def _elastic(elastic: Elastic, workload: Workload, source: Layered, path: Path_) -> Iterator[Finding]:
+    if "pods" in workload.model_fields_set:
+        message = "an elastic job has `min` to `max` pods"
+        yield problem_at("elastic-pods", source.where((*path, "pods"), key=True), message, "remove `pods`")
+    where = source.where((*path, "elastic"))
+    if (elastic.step is None) == (not elastic.values):
+        yield problem_at("elastic-counts", where, "exactly one of step and values is meant", "keep one")
+    elif elastic.min >= elastic.max:
+        yield problem_at("elastic-counts", where, f"the job can't grow from {elastic.min} to {elastic.max}", "raise `max`")
+    elif elastic.step and (elastic.max - elastic.min) % elastic.step:
+        message = f"steps of {elastic.step} don't lead from {elastic.min} to {elastic.max}"
+        yield problem_at("elastic-counts", where, message, "change `step`, or name the counts as `values`")
+    elif elastic.values and list(elastic.values) != sorted({*elastic.values, elastic.min, elastic.max}):
+        message = f"the values must rise from {elastic.min} to {elastic.max}"
+        yield problem_at("elastic-counts", source.where((*path, "elastic", "values")), message, "list each count once, ascending")
+    elif len(counts(elastic)) > _STEPS:
+        message = f"the job grows in {len(counts(elastic)) - 1} steps, each a Job of its own; at most {_STEPS - 1} are played"
+        yield problem_at("elastic-counts", where, message, "take larger steps")
 
 
 def _per_pod(workload: Workload, cluster: ClusterPlan, source: Layered, path: Path_) -> Iterator[Finding]:
@@ -84,85 +155,3 @@ def _placement(workload: Workload, cluster: ClusterPlan, source: Layered, path: 
             message = f"`{level}` is no level of the topology of {workload.instance_type}"
             remedy = did_you_mean(level, levels) or "the environment declares no topology for it"
             yield problem_at("topology-level", source.where((*path, mode)), message, remedy)
-
-
-def _shape(step: Step, source: Layered, path: Path_) -> Iterator[Finding]:
-    told = [action for action in ACTIONS if getattr(step, action)]
-    if len(told) != 1:
-        message = f"a step does one thing, this one {' and '.join(told) or 'nothing'}"
-        yield problem_at("step-actions", source.where(path), message, f"write one of {', '.join(ACTIONS)}")
-    for option in ("within", "one_domain"):
-        if option in step.model_fields_set and not step.expect:
-            where = source.where((*path, option), key=True)
-            yield problem_at("step-option", where, f"`{option}` belongs to an expectation", "move it to an expect step")
-    for name, verdict in step.expect.items():
-        if step.one_domain and verdict not in RUNNING:
-            message = f"`{name}` is expected to be {verdict}: it has no nodes"
-            yield problem_at("one-domain", source.where((*path, "expect", name)), message, "expect it apart, without one_domain")
-
-
-class _Script:
-    """Follows the steps: which workloads are there, and how many nodes each group has."""
-
-    def __init__(self, case: Case, cluster: ClusterPlan, source: Layered) -> None:
-        self.submitted: set[str] = set()
-        self._known = case.workloads
-        self._types = case.instance_types
-        self._groups = cluster.groups
-        self._gone: set[str] = set()
-        self._nodes = {name: group.count for name, group in cluster.groups.items()}
-        self._source = source
-
-    def step(self, step: Step, path: Path_) -> Iterator[Finding]:
-        for index, name in enumerate(step.submit):
-            yield from self._submit(name, (*path, "submit", index))
-        for name in step.expect:
-            yield from self._there(name, (*path, "expect", name))
-        for action in ("finish", "delete"):
-            for index, name in enumerate(getattr(step, action)):
-                yield from self._there(name, (*path, action, index))
-                self._gone.add(name)
-        if step.add_nodes:
-            yield from self._count(step.add_nodes, step.add_nodes.count, (*path, "add_nodes"))
-        if step.remove_nodes:
-            yield from self._count(step.remove_nodes, -step.remove_nodes.count, (*path, "remove_nodes"))
-
-    def _submit(self, name: str, path: Path_) -> Iterator[Finding]:
-        if name not in self._known:
-            yield _unknown("workload", name, self._known, self._source, path)
-        elif name in self.submitted:
-            yield problem_at(
-                "workload-twice", self._source.where(path), f"`{name}` was submitted already", "name another workload"
-            )
-        self.submitted.add(name)
-
-    def _there(self, name: str, path: Path_) -> Iterator[Finding]:
-        where = self._source.where(path, key=path[-2] == "expect")
-        if name not in self._known:
-            yield _unknown("workload", name, self._known, self._source, path)
-        elif name not in self.submitted:
-            yield problem_at("workload-early", where, f"`{name}` is not submitted yet", "submit it in an earlier step")
-        elif name in self._gone and path[-2] != "expect":
-            yield problem_at("workload-gone", where, f"`{name}` is finished or deleted already", "remove it here")
-
-    def _count(self, nodes: Nodes, change: int, path: Path_) -> Iterator[Finding]:
-        if nodes.group not in self._groups:
-            yield _unknown("instance group", nodes.group, self._groups, self._source, (*path, "group"))
-            return
-        kind = self._groups[nodes.group].instance_type
-        if kind not in self._types:
-            message = f"no workload of the case asks for {kind}, which the group `{nodes.group}` has"
-            yield problem_at(
-                "nodes-unused", self._source.where((*path, "group")), message, "name a group of the workloads' types"
-            )
-        if self._nodes[nodes.group] + change < 0:
-            message = f"the group `{nodes.group}` has {self._nodes[nodes.group]} nodes here"
-            yield problem_at("nodes-count", self._source.where((*path, "count")), message, "remove fewer")
-        self._nodes[nodes.group] = max(0, self._nodes[nodes.group] + change)
-
-
-def _unknown(what: str, name: str, known: Iterable[str], source: Layered, path: Path_) -> Finding:
-    remedy = did_you_mean(name, sorted(known)) or f"name one that the plan has ({len(list(known))} of them)"
-    kind = f"{what.replace(' ', '-')}-unknown"
-    where = source.where(path, key=len(path) > 1 and path[-2] == "expect")
-    return problem_at(kind, where, f"there is no {what} {quoted(name)} here", remedy)

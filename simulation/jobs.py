@@ -1,4 +1,4 @@
-"""Workloads as Kubernetes Jobs that keep to the job contract: queue, priority, topology, instance type."""
+"""Workloads as Jobs and Deployments that keep to the job contract: queue, priority, topology, instance type."""
 
 from __future__ import annotations
 
@@ -7,15 +7,21 @@ from typing import Any, Final
 
 from governance import names
 from governance.allocatable import allocatable
+from governance.jobs.elastic import elastic_parts
 from governance.model import ClusterPlan
 from governance.quotas import node_resources
 from governance.units import CPU, MEMORY, quantity
 from sandbox.kwok import RUN_TIME
 from simulation.cases import Workload
+from simulation.elastic import counts
+
+Manifest = dict[str, Any]
 
 CASE_LABEL: Final = "hyperpod-platform/case"
-"""Label of jobs and pods that a case started; its value is the case's name."""
+"""Label of all that a case started; its value is the case's name."""
 WORKLOAD_LABEL: Final = "hyperpod-platform/workload"
+SPACE_LABEL: Final = "workspace.jupyter.org/workspace-name"
+"""Label that the operator of HyperPod's spaces (jupyter-k8s) gives to a space's Deployment and pod."""
 _UNTIL_TOLD: Final = 24 * 3600
 """Seconds that a pod runs for which no time is given: longer than any case."""
 
@@ -49,15 +55,28 @@ def pod_resources(workload: Workload, cluster: ClusterPlan) -> dict[str, int]:
     return resources
 
 
-def manifest(case: str, name: str, workload: Workload, cluster: ClusterPlan) -> dict[str, Any]:
-    """The Job of a case's workload; the team and the type must be in the plan."""
+def manifests(case: str, name: str, workload: Workload, cluster: ClusterPlan) -> list[Manifest]:
+    """What the team submits; the team and the type must be in the plan.
+
+    One object, except for an elastic job: its base, then a Job for each step above it.
+    """
+    if workload.kind != "job":
+        return [_deployment(case, name, workload, cluster)]
+    if workload.elastic is None:
+        return [_job(case, name, workload, cluster)]
+    found = []
+    for part in elastic_parts(job_name(case, name), counts(workload.elastic), workload.priority, workload.elastic_priority):
+        own = workload.model_copy(update={"pods": part.pods, "priority": part.priority})
+        job = _job(case, name, own, cluster)
+        found.append({**job, "metadata": {**job["metadata"], "name": part.name}})
+    return found
+
+
+def _job(case: str, name: str, workload: Workload, cluster: ClusterPlan) -> Manifest:
     team = cluster.teams[workload.team]
-    contract = {names.QUEUE_LABEL: team.local_queue}
-    if workload.priority is not None:
-        contract[names.PRIORITY_LABEL] = next(c.name for c in cluster.priority_classes if c.declared == workload.priority)
+    labels = {**_contract(workload, cluster), **_marks(case, name)}
     if team.max_run_time is not None:
-        contract[names.MAX_RUN_TIME_LABEL] = str(team.max_run_time)
-    labels = {**contract, CASE_LABEL: case, WORKLOAD_LABEL: name}
+        labels[names.MAX_RUN_TIME_LABEL] = str(team.max_run_time)
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -74,7 +93,43 @@ def manifest(case: str, name: str, workload: Workload, cluster: ClusterPlan) -> 
     }
 
 
+def _deployment(case: str, name: str, workload: Workload, cluster: ClusterPlan) -> Manifest:
+    """Queue and priority stand on the Deployment alone: Kueue's webhook hands them on to the pods."""
+    marks = _marks(case, name)
+    space = {SPACE_LABEL: name} if workload.kind == "space" else {}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": job_name(case, name),
+            "namespace": cluster.teams[workload.team].namespace,
+            "labels": {**_contract(workload, cluster), **marks, **space},
+        },
+        "spec": {
+            "replicas": workload.pods,
+            "selector": {"matchLabels": marks},
+            "template": {
+                "metadata": {"labels": {**marks, **space}},
+                "spec": {**_pod(workload, cluster), "restartPolicy": "Always"},
+            },
+        },
+    }
+
+
+def _marks(case: str, name: str) -> dict[str, str]:
+    return {CASE_LABEL: case, WORKLOAD_LABEL: name}
+
+
+def _contract(workload: Workload, cluster: ClusterPlan) -> dict[str, str]:
+    """Labels that name the queue and the priority class."""
+    found = {names.QUEUE_LABEL: cluster.teams[workload.team].local_queue}
+    if workload.priority is not None:
+        found[names.PRIORITY_LABEL] = next(c.name for c in cluster.priority_classes if c.declared == workload.priority)
+    return found
+
+
 def _annotations(workload: Workload) -> dict[str, str]:
+    """Of a job's pods."""
     annotations = {RUN_TIME: f"{workload.runs_for or _UNTIL_TOLD}s"}
     if workload.topology and workload.topology.required:
         annotations[names.REQUIRED_TOPOLOGY] = workload.topology.required
@@ -90,5 +145,5 @@ def _pod(workload: Workload, cluster: ClusterPlan) -> dict[str, Any]:
         # Nothing in a fake pod needs time to end.
         "terminationGracePeriodSeconds": 0,
         "nodeSelector": {names.INSTANCE_TYPE_LABEL: workload.instance_type},
-        "containers": [{"name": "train", "image": "training", "resources": {"requests": amounts, "limits": amounts}}],
+        "containers": [{"name": "main", "image": "workload", "resources": {"requests": amounts, "limits": amounts}}],
     }

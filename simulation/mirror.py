@@ -26,8 +26,17 @@ def failures() -> tuple[type[Exception], ...]:
 class Mirror:
     """Keeps itself up to date in a thread of its own."""
 
-    def __init__(self, changed: threading.Condition, listed: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
-        """`listed` is a list call of the official client, `arguments` what it is called with."""
+    def __init__(
+        self,
+        changed: threading.Condition,
+        listed: Callable[..., Any],
+        arguments: Mapping[str, Any],
+        on_item: Callable[[Object], Any] | None = None,
+    ) -> None:
+        """`listed` is a list call of the official client, `arguments` what it is called with.
+
+        `on_item` is called for every object as it comes or changes, `changed` held.
+        """
         from kubernetes.watch import Watch
 
         self.synced = False
@@ -36,6 +45,7 @@ class Mirror:
         self._changed = changed
         self._listed = listed
         self._arguments = dict(arguments)
+        self._on_item = on_item or _nothing
         self._objects: dict[tuple[str, str], Object] = {}
         self._watch = Watch(return_type="object")
         self._stopped = threading.Event()
@@ -84,6 +94,8 @@ class Mirror:
         answer = json.loads(self._listed(**self._arguments, _preload_content=False).data)
         with self._changed:
             self._objects = {_key(item): item for item in answer["items"]}
+            for item in answer["items"]:
+                self._on_item(item)
             self.synced, self.error = True, ""
             self._changed.notify_all()
         return str(answer["metadata"]["resourceVersion"])
@@ -98,8 +110,13 @@ class Mirror:
                     self._objects.pop(_key(item), None)
                 elif event["type"] in ("ADDED", "MODIFIED"):
                     self._objects[_key(item)] = item
+                    self._on_item(item)
                 self._changed.notify_all()
 
 
 def _key(item: Object) -> tuple[str, str]:
     return item["metadata"].get("namespace", ""), item["metadata"]["name"]
+
+
+def _nothing(_: Object) -> None:
+    """Most mirrors have nobody to tell."""

@@ -9,8 +9,10 @@ Verdicts that a case may expect:
 * `preempted`: evicted for another workload, and not admitted again since.
 * `finished`: the job ended well.
 
+Each pod of a Deployment has a Workload of its own; the verdict is what they all say. That of an elastic job is its base's.
+
 Verdicts that nobody expects: `evicted` (for another reason than preemption), `failed` (the job ended badly), `undecided` (none of
-these, at least not yet). The runner adds `refused`, `unplaced` and `scattered`, see `simulation.demo`.
+these, at least not yet). The runner adds `refused`, `unplaced`, `scattered` and `partly`, see `simulation.rows`.
 """
 
 from __future__ import annotations
@@ -67,6 +69,11 @@ def condition(item: Object, kind: str) -> Object:
     """A condition of an object; empty where it has none of that type."""
     found: Iterable[Object] = item.get("status", {}).get("conditions", ())
     return next((one for one in found if one["type"] == kind), {})
+
+
+def owners(item: Object) -> set[str]:
+    """UIDs of an object's owners."""
+    return {owner["uid"] for owner in item["metadata"].get("ownerReferences", ())}
 
 
 def queue_of(workload: Object) -> str:

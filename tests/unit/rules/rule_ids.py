@@ -42,7 +42,7 @@ COMPUTED: dict[str, tuple[str, ...]] = {
         "priority-class-unknown",
         "instance-type-unknown",
     ),
-    "simulation/checks.py: kind": (
+    "simulation/stepchecks.py: kind": (
         "team-unknown",
         "priority-class-unknown",
         "instance-type-unknown",

@@ -18,6 +18,7 @@ _PROGRAM = "tests/components/test_component_program.py"
 _AWS = "tests/engine/test_aws_stacks.py"
 _ADOPTION = "tests/unit/adoption/test_adoption_findings.py"
 _CASES = "tests/unit/simulation/test_cases.py"
+_KINDS = "tests/unit/simulation/test_cases_kinds.py"
 _MISTAKES = f"{_CASES}::test_a_mistake_is_told_with_its_line"
 _ORDER = f"{_CASES}::test_a_workload_must_be_submitted_before_it_is_used"
 
@@ -101,5 +102,19 @@ SHOWN_ELSEWHERE = {
             "nodes-count",
         ),
         _MISTAKES,
+    ),
+    **dict.fromkeys(
+        (
+            "kind-field",
+            "space-pods",
+            "elastic-pods",
+            "elastic-counts",
+            "elastic-priority",
+            "verdict-kind",
+            "replicas-kind",
+            "replicas-count",
+            "scale-kind",
+        ),
+        f"{_KINDS}::test_a_mistake_is_told_with_its_line",
     ),
 }

@@ -160,9 +160,14 @@ def test_the_projects_own_cases_are_sound_and_cover_every_verdict() -> None:
 def test_only_cases_that_share_nothing_run_side_by_side() -> None:
     cluster = plan(Project(ROOT).load("local")).clusters["local"]
     found = lanes(load_cases(ROOT, cluster))
-    assert sorted(
-        ([case.name for case in lane] for lane in found if lane[0].name in ("borrow-and-reclaim", "in-quota", "priority")),
-    ) == [["borrow-and-reclaim"], ["in-quota"], ["priority", "over-quota"]]
+    assert sorted([case.name for case in lane] for lane in found) == [
+        ["ahead-of-nodes"],
+        ["in-quota", "fine-grained"],
+        ["priority", "over-quota"],
+        ["small-models", "inference", "borrow-and-reclaim"],
+        ["spaces"],
+        ["topology", "elastic-256"],
+    ]
     for lane in found:
         for other in found:
             if other is not lane:

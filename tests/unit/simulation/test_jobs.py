@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from governance.model import ClusterPlan
 from governance.nodes import nodes
 from simulation.cases import Workload
-from simulation.jobs import job_name, manifest, node_room, pod_resources
+from simulation.jobs import job_name, manifests, node_room, pod_resources
 
 
 def workload(**fields: object) -> Workload:
     base = {"team": "alpha", "instance_type": "ml.p5.48xlarge", "per_pod": "whole_node"}
     return Workload.model_validate({**base, **fields})
+
+
+def manifest(case: str, name: str, asked: Workload, cluster: ClusterPlan) -> dict[str, Any]:
+    (found,) = manifests(case, name, asked, cluster)
+    return found
 
 
 def test_a_job_keeps_to_the_contract(cluster: ClusterPlan) -> None:
@@ -80,3 +87,46 @@ def test_a_node_keeps_a_part_for_itself(cluster: ClusterPlan) -> None:
 
 def test_the_longest_names_make_a_job_whose_pods_can_be_named() -> None:
     assert len(job_name("c" * 30, "w" * 30)) <= 63
+
+
+def serving(**fields: object) -> Workload:
+    return workload(
+        **{"kind": "deployment", "pods": 3, "priority": "high", "team": "beta", **fields}, instance_type="ml.g6.12xlarge"
+    )
+
+
+def test_a_deployment_names_its_queue_once_and_runs_without_end(cluster: ClusterPlan) -> None:
+    made = manifest("one", "chat", serving(), cluster)
+    assert (made["apiVersion"], made["kind"], made["spec"]["replicas"]) == ("apps/v1", "Deployment", 3)
+    assert made["metadata"]["namespace"] == "hyperpod-ns-beta"
+    marks = {"hyperpod-platform/case": "one", "hyperpod-platform/workload": "chat"}
+    contract = {
+        "kueue.x-k8s.io/queue-name": "hyperpod-ns-beta-localqueue",
+        "kueue.x-k8s.io/priority-class": "high-priority",
+    }
+    assert made["metadata"]["labels"] == contract | marks, "beta's maximum run time concerns work that ends"
+    template = made["spec"]["template"]
+    assert template["metadata"] == {"labels": marks}, "Kueue's webhook adds the queue"
+    assert made["spec"]["selector"] == {"matchLabels": marks}
+    assert template["spec"]["restartPolicy"] == "Always"
+    assert template["spec"]["nodeSelector"] == {"node.kubernetes.io/instance-type": "ml.g6.12xlarge"}
+
+
+def test_a_space_carries_the_label_of_its_operator(cluster: ClusterPlan) -> None:
+    made = manifest("one", "ada", serving(kind="space", pods=1), cluster)
+    assert made["spec"]["replicas"] == 1
+    for labels in (made["metadata"]["labels"], made["spec"]["template"]["metadata"]["labels"]):
+        assert labels["workspace.jupyter.org/workspace-name"] == "ada"
+
+
+def test_an_elastic_job_is_its_base_and_a_job_for_each_step(cluster: ClusterPlan) -> None:
+    asked = workload(priority="high", elastic={"min": 2, "max": 7, "values": [2, 3, 7]}, elastic_priority="low")
+    base, *steps = manifests("one", "train", asked, cluster)
+    assert base["metadata"]["name"] == "one-train"
+    assert [job["metadata"]["name"] for job in steps] == ["one-train-elastic-1", "one-train-elastic-2"]
+    assert [job["spec"]["completions"] for job in (base, *steps)] == [2, 1, 4]
+    classes = [job["metadata"]["labels"]["kueue.x-k8s.io/priority-class"] for job in (base, *steps)]
+    assert classes == ["high-priority", "low-priority", "low-priority"]
+    assert {job["metadata"]["labels"]["hyperpod-platform/workload"] for job in (base, *steps)} == {"train"}
+    plain = manifests("one", "train", workload(priority="high", elastic={"min": 1, "max": 2, "step": 1}), cluster)
+    assert "kueue.x-k8s.io/priority-class" not in plain[1]["metadata"]["labels"], "without a class it ranks lowest"

@@ -65,7 +65,11 @@ class FakeCluster:
 
     def pods(self, labels: Mapping[str, str]) -> list[dict[str, Any]]:
         waiting = {"conditions": [{"type": "PodScheduled", "status": "False", "message": "0/4 nodes are available"}]}
-        return [{"spec": {"nodeName": name}, "status": {}} if name else {"spec": {}, "status": waiting} for name in self._nodes]
+        of_job = {"metadata": {"ownerReferences": [{"uid": "job"}]}}
+        return [
+            {**of_job, "spec": {"nodeName": name}, "status": {}} if name else {**of_job, "spec": {}, "status": waiting}
+            for name in self._nodes
+        ]
 
     def nodes(self) -> dict[str, Any]:
         return {name: {"metadata": {"labels": {LAYER: value}}} for name, value in self._layers.items()}
