@@ -99,12 +99,12 @@ def _everywhere(section: Section, requests: Amounts, when: When) -> int:
 
 def least_domains(counts: Iterable[int], pods: int) -> int | None:
     """The fewest domains that together take so many pods; None where all of them don't."""
-    left = pods
-    for used, count in enumerate(sorted(counts, reverse=True), start=1):
-        left -= max(0, count)
+    used, left = 0, pods
+    for count in sorted(counts, reverse=True):
         if left <= 0:
-            return used
-    return None if left > 0 else 0
+            break
+        used, left = used + 1, left - max(0, count)
+    return used if left <= 0 else None
 
 
 def whole_node(section: Section) -> Shape | None:
