@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import order_of
 from declarations import hyperpod, planned, team
 from hypothesis import given
 from hypothesis import strategies as st
+from job_orders import order_of
 
 from config.catalogue import InstanceType, instance_types
 from governance.allocatable import allocatable
-from governance.amounts import resolve as share_of
 from governance.amounts import Request, specification
+from governance.amounts import resolve as share_of
 from governance.jobs.amounts import fitting, pod_resources, rooms
 from governance.model import ClusterPlan, Plan
 from governance.units import COVERED, CPU, EFA, GPU, MEMORY

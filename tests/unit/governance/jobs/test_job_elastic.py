@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -45,7 +46,7 @@ def test_increments_lead_from_the_least_to_the_most(least: int, steps: int, incr
     sizes = sizes_of(Elasticity(least=least, most=least + steps * increment, increment=increment))
     assert sizes[0] == least
     assert sizes[-1] == least + steps * increment
-    assert {b - a for a, b in zip(sizes, sizes[1:], strict=False)} <= {increment}
+    assert {b - a for a, b in pairwise(sizes)} <= {increment}
 
 
 def test_discrete_sizes_begin_with_the_least() -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import ENVIRONMENT, TEAMS, order_of
 from declarations import assert_well_formed, hyperpod, planned, team
+from job_orders import ENVIRONMENT, TEAMS, order_of
 
 from config.findings import Finding, Severity
 from config.rules import rules
@@ -133,7 +133,7 @@ def test_too_few_nodes_are_a_warning() -> None:
 
 
 def test_blocks_of_a_real_cluster_are_known_to_its_labels_alone() -> None:
-    env = ENVIRONMENT.replace("    sandbox: true\n", "").replace("install: false, ", "")
+    env = ENVIRONMENT.replace("    sandbox: true\n", "").replace("install: false\n      ", "")
     plan = planned({"alpha": team(TEAMS["alpha"])}, env)
     job, found = resolve(order_of(pods=5, required_topology="layer-3"), plan)
     assert job is not None

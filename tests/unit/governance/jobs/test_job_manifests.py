@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import ENVIRONMENT, TEAMS, order_of
 from declarations import planned, team
+from job_orders import ENVIRONMENT, TEAMS, order_of
 
 from config.kueue import FRAMEWORKS
 from governance.jobs.elastic import sizes_of
@@ -34,12 +34,9 @@ WITH_TEMPLATES = [name for name in KINDS if name not in ("trainjob", "space")]
 @pytest.fixture(scope="module")
 def every_kind() -> Plan:
     """A plan whose Kueue queues every kind."""
-    named = [*FRAMEWORKS]
-    env = (
-        ENVIRONMENT.split("frameworks:")[0]
-        + f"frameworks: {json.dumps(named)}, external_frameworks: [{HYPERPOD_JOB_FRAMEWORK}]}}"
-    )
-    env += ENVIRONMENT.split("deployment]}")[1]
+    before, _, after = ENVIRONMENT.partition("frameworks:")
+    more = f"frameworks: {json.dumps(FRAMEWORKS)}\n      external_frameworks: [{HYPERPOD_JOB_FRAMEWORK}]\n"
+    env = before + more + after.partition("\n")[2]
     return planned({name: team(text) for name, text in TEAMS.items()}, env)
 
 
