@@ -9,88 +9,30 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from demo_support import KUEUE, ROOT, Demo, booted, rows_of
 
-from components.render import render
 from config.load import Project
-from governance.model import Plan
-from governance.nodes import node, nodes
+from governance.nodes import node
 from governance.plan import plan
-from live.connection import APPLY, Connection, connect
-from sandbox.local import Sandbox
 from sandbox.nodes import add_nodes
-from sandbox.toolchain import SilentProgress
-from simulation.cases import Case, load_cases
+from simulation.cases import Case
 from simulation.cluster import DemoError
-from simulation.demo import CaseRow, run
+from simulation.demo import run
+from simulation.rows import replicas
 
 pytestmark = pytest.mark.engine
-ROOT = Path(__file__).parents[2]
-KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 LAYER = "topology.k8s.aws/network-node-layer-3"
-
-
-class Demo:
-    """The project's `local` environment on a sandbox of its own."""
-
-    def __init__(self, sandbox: Sandbox, declared: Plan) -> None:
-        self.sandbox = sandbox
-        self.plan = declared
-        self.api: Connection = connect(str(sandbox.kubeconfig), "", "")
-        self.steps: list[str] = []
-
-    def cases(self, *names: str) -> list[Case]:
-        return load_cases(ROOT, self.plan.clusters["local"], names or None)
-
-    def run(self, cases: list[Case], on_step: Callable[[str], None] | None = None) -> list[CaseRow]:
-        return run(self.plan, "local", self.sandbox.kubeconfig, cases, lambda row: None, on_step or self.steps.append)
-
-    def names(self, path: str, **query: str) -> set[str]:
-        return {item["metadata"]["name"] for item in self.api.request("GET", path, query=query).body["items"]}
-
-    def assert_clean(self) -> None:
-        """Nothing of any case is left, and the nodes are the declared ones."""
-        label = {"labelSelector": "hyperpod-platform/case"}
-        assert self.names("/apis/batch/v1/jobs", **label) == set()
-        assert self.names("/api/v1/pods", **label) == set()
-        assert self.names(f"{KUEUE}/workloads") == set()
-        assert self.names("/api/v1/nodes") == {spec.name for spec in nodes(self.plan.clusters["local"])}
 
 
 @pytest.fixture(scope="module")
 def demo() -> Iterator[Demo]:
-    declared = plan(Project(ROOT).load("local"))
-    cluster = declared.clusters["local"]
-    sandbox = Sandbox(f"test-demo-{os.getpid()}")
-    try:
-        sandbox.up(dict(cluster.manager), nodes(cluster), SilentProgress())
-        one = Demo(sandbox, declared)
-        with pytest.raises(DemoError, match=r"no queues of the teams foundation, nlp, .*hpctl up"):
-            one.run(one.cases())
-        for item in render(cluster):
-            one.api.request("PATCH", path_of(one.api, item), item, {"fieldManager": "test", "force": "true"}, APPLY)
+    with booted("demo") as one:
         yield one
-    finally:
-        sandbox.down()
-
-
-def path_of(api: Connection, item: dict[str, Any]) -> str:
-    """The API path of an object."""
-    version = item["apiVersion"]
-    base = f"/apis/{version}" if "/" in version else f"/api/{version}"
-    (kind,) = [
-        one for one in api.request("GET", base).body["resources"] if one["kind"] == item["kind"] and "/" not in one["name"]
-    ]
-    space = f"/namespaces/{item['metadata']['namespace']}" if kind["namespaced"] else ""
-    return f"{base}{space}/{kind['name']}/{item['metadata']['name']}"
-
-
-def rows_of(rows: list[CaseRow], case: str, workload: str) -> list[CaseRow]:
-    return [row for row in rows if (row.case, row.workload) == (case, workload)]
 
 
 def test_all_cases_end_as_expected_and_leave_nothing(demo: Demo) -> None:
@@ -98,19 +40,26 @@ def test_all_cases_end_as_expected_and_leave_nothing(demo: Demo) -> None:
     rows = demo.run(cases)
     wrong = [row for row in rows if not row.as_expected]
     assert not wrong, wrong
-    expected = [(case.name, name, verdict) for case in cases for step in case.steps for name, verdict in step.expect.items()]
+    expected = [
+        (case.name, name, wanted)
+        for case in cases
+        for step in case.steps
+        for name, wanted in [*step.expect.items(), *((name, replicas(count)) for name, count in step.replicas.items())]
+    ]
     assert [(row.case, row.workload, row.expected) for row in rows] == expected
     assert all(row.reason for row in rows)
     demo.assert_clean()
 
-    (elastic, preempted, again) = rows_of(rows, "elastic-256", "elastic")
-    assert "borrows 96 of nvidia.com/gpu" in elastic.reason
-    assert "due to reclamation within the cohort" in preempted.reason
-    (serving, _) = rows_of(rows, "elastic-256", "serving")
-    assert len(elastic.nodes) == len(serving.nodes) == len(again.nodes) == 12
-    kept = {row.nodes for row in rows_of(rows, "elastic-256", "base")}
-    assert len(kept) == 1, "the part within quota stays where it is"
-    assert len(kept.pop()) == 20
+    for case in ("small-models", "inference", "spaces"):
+        first = [row for row in rows if row.case == case and "kubernetes.io/hostname=" in row.reason]
+        assert len({node for row in first for node in row.nodes}) == 1, "parts of one node"
+    assert "borrows 20 of cpu" in rows_of(rows, "fine-grained", "second")[0].reason
+    assert "insufficient unused quota for cpu" in rows_of(rows, "fine-grained", "third")[0].reason
+    (_, again, peak) = rows_of(rows, "inference", "chat")
+    assert again.verdict == "admitted", "a reclaim takes what was borrowed, not what serves"
+    assert peak.reason.startswith("8 of 12 pods run; 4 wait: ")
+    assert "4 more needed" in rows_of(rows, "spaces", "dan-code-oss")[0].reason
+    assert rows_of(rows, "topology", "preferring")[0].as_expected
     (planned, started) = rows_of(rows, "ahead-of-nodes", "planned")
     assert "fit only 1 out of 2" in planned.reason
     assert started.nodes == ("future-000", "future-001")
@@ -238,7 +187,7 @@ def test_ctrl_c_cleans_up_and_a_killed_run_is_cleaned_up_after(demo: Demo, sign:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            if line.startswith("elastic-256: waiting for base"):
+            if line.startswith("elastic-256: waiting for serving"):
                 break
         process.send_signal(sign)
         process.stdout.read()
