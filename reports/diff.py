@@ -44,15 +44,16 @@ def renderables(diff: EnvironmentDiff, *, every: bool) -> Iterator[RenderableTyp
     if diff.comparison is None:
         return
     for section in sections(diff.comparison, every=every):
-        yield _table(section)
+        yield table(section)
 
 
-def _table(section: Section) -> RenderableType:
+def table(section: Section) -> RenderableType:
+    """A section for a terminal."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(
+    made = Table(
         title=section.title,
         title_justify="left",
         title_style="bold red" if section.urgent else "bold",
@@ -60,16 +61,16 @@ def _table(section: Section) -> RenderableType:
         pad_edge=False,
     )
     for name in section.columns:
-        table.add_column(name, justify="right" if name in section.numeric else "left", overflow="fold")
+        made.add_column(name, justify="right" if name in section.numeric else "left", overflow="fold")
     last: tuple[str, ...] = ()
     for row in section.rows:
         cells = [Text(cell, style=_style(name, cell)) for name, cell in zip(section.columns, row, strict=True)]
         for index in range(min(2, len(row) - 2)):  # what a row shares with the one above is said once
             if row[: index + 1] == last[: index + 1]:
                 cells[index] = Text("")
-        table.add_row(*cells)
+        made.add_row(*cells)
         last = row
-    return table
+    return made
 
 
 def _style(column: str, cell: str) -> str:

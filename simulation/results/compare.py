@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from simulation.results.model import Runs, amount_of
+from simulation.results.amounts import amount_of
+from simulation.results.model import Runs
 from simulation.results.spread import Path, Range, as_dict, ranges
 
 _NOTHING = Range(0, 0, 0)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from simulation.results.model import UNITS, Runs
+from simulation.results.amounts import UNITS
+from simulation.results.model import Runs
 
 Path = tuple[str, ...]
 """The keys that lead to a figure: ("teams", "nlp", "wait", "p95_s")."""

@@ -10,8 +10,9 @@ from governance.model import ClusterPlan, cells
 from governance.promotion.shares import fair_shares
 from governance.sharing import Cell
 from governance.units import CPU, is_device
+from simulation.results.amounts import Held, Measured, Use
 from simulation.results.lives import Life
-from simulation.results.model import Held, Line, Measured, Use
+from simulation.results.model import Line
 from simulation.results.steps import Steps, integral, joined, steps
 
 

@@ -1,0 +1,116 @@
+"""The pods of a live Workload as a job of a trace has them: all alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from governance.adoption.amounts import base_units
+from governance.names import INSTANCE_TYPE_LABEL, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
+from governance.units import CPU, MEMORY, is_device, total
+from simulation.cases import Placement
+
+Object = Mapping[str, Any]
+_SLICES: Final = "{} Workloads place slices of their pods: slices are left out"
+_PARTS: Final = "{} Workloads have parts that differ: the largest part counts, the others ({}) are left out"
+
+
+@dataclass(frozen=True, slots=True)
+class Pods:
+    """How many there are, and what each of them asks for."""
+
+    count: int
+    each: Mapping[str, int]
+    """Requests in base units."""
+    instance_type: str | None
+    topology: Placement | None
+    notes: tuple[str, ...] = ()
+    """What had to be left out; `{}` stands for how many Workloads it is so of."""
+
+
+def pods_of(workload: Object, excluded: tuple[str, ...] = ()) -> Pods | None:
+    """The Workload's pods; None where it has none. `excluded`: prefixes of resources that Kueue doesn't count.
+
+    Parts that ask for the same are taken together. Of parts that differ, as a Ray head and its workers, the largest
+    stands for all.
+    """
+    parts = [part for part in (_part(one, excluded) for one in workload["spec"]["podSets"]) if part.count]
+    if not parts:
+        return None
+    by_kind: dict[tuple[Any, ...], list[Pods]] = {}
+    for part in parts:
+        key = (tuple(sorted(part.each.items())), part.instance_type, part.topology)
+        by_kind.setdefault(key, []).append(part)
+    together = [
+        Pods(sum(part.count for part in alike), alike[0].each, alike[0].instance_type, alike[0].topology)
+        for alike in by_kind.values()
+    ]
+    largest = max(together, key=_size)
+    left = [part for part in together if part is not largest]
+    notes = [note for part in parts for note in part.notes]
+    if left:
+        notes.append(_PARTS.replace("({})", f"({_words(left)})"))
+    return Pods(largest.count, largest.each, largest.instance_type, largest.topology, tuple(dict.fromkeys(notes)))
+
+
+def _part(pod_set: Object, excluded: tuple[str, ...]) -> Pods:
+    template = pod_set.get("template", {})
+    spec, notes = template.get("spec", {}), template.get("metadata", {}).get("annotations") or {}
+    request = pod_set.get("topologyRequest") or {}
+    required = request.get("required") or notes.get(REQUIRED_TOPOLOGY)
+    preferred = request.get("preferred") or notes.get(PREFERRED_TOPOLOGY)
+    placement = Placement.model_construct(required=required, preferred=None if required else preferred)
+    slices = (_SLICES,) if request.get("podSetSliceRequiredTopology") else ()
+    each = {r: n for r, n in _requests(spec).items() if n and not r.startswith(excluded)}
+    return Pods(pod_set.get("count", 1), each, _instance_type(spec), placement if required or preferred else None, slices)
+
+
+def _requests(spec: Object) -> dict[str, int]:
+    """What the scheduler counts for a pod: its containers together, or the largest that runs before them, and the overhead."""
+    always = [one for one in spec.get("initContainers", ()) if one.get("restartPolicy") == "Always"]
+    together = total(_of(one) for one in (*spec.get("containers", ()), *always))
+    for one in spec.get("initContainers", ()):
+        if one not in always:
+            for resource, amount in _of(one).items():
+                together[resource] = max(together.get(resource, 0), amount)
+    return total((together, _amounts(spec.get("overhead") or {})))
+
+
+def _of(container: Object) -> dict[str, int]:
+    """A limit without a request is the request."""
+    resources = container.get("resources") or {}
+    return {**_amounts(resources.get("limits") or {}), **_amounts(resources.get("requests") or {})}
+
+
+def _amounts(quantities: Mapping[str, object]) -> dict[str, int]:
+    return {resource: base_units(resource, text) for resource, text in quantities.items()}
+
+
+def _instance_type(spec: Object) -> str | None:
+    """The one type that its nodes must be of; None where several may be."""
+    selected = (spec.get("nodeSelector") or {}).get(INSTANCE_TYPE_LABEL)
+    if selected is not None:
+        return str(selected)
+    affinity = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(
+        "requiredDuringSchedulingIgnoredDuringExecution"
+    ) or {}
+    named = [set(_named(term)) for term in affinity.get("nodeSelectorTerms") or ()]
+    every = set().union(*named)
+    return str(every.pop()) if len(every) == 1 and all(named) else None
+
+
+def _named(term: Object) -> Iterator[str]:
+    for one in term.get("matchExpressions") or ():
+        if one.get("key") == INSTANCE_TYPE_LABEL and one.get("operator") == "In":
+            yield from one.get("values") or ()
+
+
+def _size(part: Pods) -> tuple[int, int, int]:
+    """Accelerators before vCPUs before memory."""
+    devices = sum(amount for resource, amount in part.each.items() if is_device(resource))
+    return devices * part.count, part.each.get(CPU, 0) * part.count, part.each.get(MEMORY, 0) * part.count
+
+
+def _words(parts: Sequence[Pods]) -> str:
+    return "parts without accelerators" if not any(_size(part)[0] for part in parts) else "some with accelerators"
