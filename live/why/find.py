@@ -109,13 +109,13 @@ def _chosen(snapshot: Snapshot, found: list[Object], name: str) -> Found:
 
 
 def _several(name: str, items: Iterable[Object]) -> str:
-    shown = sorted(
-        {
-            f"{item['kind'] + '/' + name_of(item) if 'kind' in item and 'spec' not in name else job_of(item)} in namespace {namespace_of(item)}"
-            for item in items
-        }
-    )
+    shown = sorted({f"{_job(item)} in namespace {namespace_of(item)}" for item in items})
     return f"{printable(name)} means several: {', '.join(shown)}; name one with --namespace, or as kind/name"
+
+
+def _job(item: Object) -> str:
+    """Of jobs as they were read, which say their kind; Workloads don't."""
+    return f"{item['kind']}/{name_of(item)}" if "kind" in item else job_of(item)
 
 
 def _nothing(snapshot: Snapshot, name: str, plain: str, namespace: str | None) -> str:

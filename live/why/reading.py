@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from governance.adoption.model import Object as Plain
 from live.connection import ApiError, UnreachableError
 from live.drift.reading import Source
 from live.why.objects import Object
@@ -52,6 +51,7 @@ _JOBS: Final[tuple[tuple[str, str, str], ...]] = (
 _CONFIGURATION: Final = "/api/v1/namespaces/{}/configmaps/kueue-manager-config"
 _AT_ONCE: Final = 8
 _FORBIDDEN: Final = frozenset({401, 403})
+Plain = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def read_cluster(source: Source, namespace: str | None, manager: Mapping[str, An
     selector = (manager or {}).get("managedJobsNamespaceSelector") if manager is not None else _selector(source, kueue)
     named = {name: by_name(items) for name, items in found.items()}
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return Read(Snapshot(**named, pods=pods, jobs=owned, now=now, namespace_selector=selector), tuple(sorted(set(notes))))  # type: ignore[arg-type]
+    return Read(Snapshot(**named, pods=pods, jobs=owned, now=now, namespace_selector=selector), tuple(sorted(set(notes))))
 
 
 def events_of(source: Source, namespace: str, name: str) -> list[Object]:

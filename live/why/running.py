@@ -68,14 +68,14 @@ def _lender(context: Context, name: str) -> str:
 
 
 def _borrowed(context: Context, cell: Cell, amount: int) -> int:
-    """What of its usage lies beyond the queue's own quota, after those that Kueue would preempt later than it."""
+    """What of its usage lies beyond the queue's own quota, after those that Kueue would preempt later."""
     quota = context.quotas.queues.get(context.name)
     own = quota.cells[cell].nominal if quota and cell in quota.cells else 0
-    mine = _kept(context.workload)
+    mine = _goes(context.workload)
     before = sum(
         cells.get(cell, 0)
         for uid, (queue, cells) in context.quotas.held.items()
-        if queue == context.name and uid != uid_of(context.workload) and _kept(_of(context.snapshot, uid)) < mine
+        if queue == context.name and uid != uid_of(context.workload) and _goes(_of(context.snapshot, uid)) > mine
     )
     return min(amount, max(0, before + amount - own))
 
@@ -84,9 +84,10 @@ def _of(snapshot: Snapshot, uid: str) -> Object:
     return next(one for one in snapshot.workloads.values() if uid_of(one) == uid)
 
 
-def _kept(workload: Object) -> tuple[int, str, str]:
-    """Kueue's order of who keeps its quota longest (pkg/scheduler/preemption/common)."""
-    return (-priority_of(workload), str(condition(workload, "QuotaReserved").get("lastTransitionTime", "")), uid_of(workload))
+def _goes(workload: Object) -> tuple[int, list[int], str]:
+    """Kueue's order of whom to preempt first (pkg/scheduler/preemption/common): low priority, then late, then the lesser UID."""
+    late = str(condition(workload, "QuotaReserved").get("lastTransitionTime", ""))
+    return (priority_of(workload), [-ord(character) for character in late], uid_of(workload))
 
 
 def placement(workload: Object) -> dict[str, int]:

@@ -1,0 +1,96 @@
+"""The cluster that is asked: of a stack with its declaration, or of a kubeconfig."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from config.findings import ConfigError, Finding, Severity, Where, did_you_mean
+from config.load import Platform
+from governance.model import Plan
+from live.connection import connect
+from live.kube import Reader
+from live.why.declared import Declared
+from live.why.explain import explain, namespace_of_team
+from live.why.find import UnknownError, find
+from live.why.model import Answer
+from live.why.reading import events_of, read_cluster
+from sandbox.deploy import attach, known_kubeconfigs
+
+
+class Progress(Protocol):
+    """Where progress is shown."""
+
+    def step(self, text: str) -> None: ...
+    def update(self, done: int, total: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How the cluster is reached, and what is declared of it."""
+
+    reader: Reader
+    declared: Declared | None = None
+
+
+def by_kubeconfig(kubeconfig: Path | None, context: str | None, declared: Declared | None = None) -> Way:
+    """The cluster of a kubeconfig; None: the ambient one. Raises UnreachableError."""
+    return Way(Reader(connect(str(kubeconfig or ""), context or "", "")), declared)
+
+
+def declared_cluster(platform: Platform, plan: Plan, cluster: str | None) -> Declared:
+    """One cluster of an environment. Raises ConfigError for one that there isn't, or that isn't named among several."""
+    names = sorted(plan.clusters)
+    if cluster is None and len(names) == 1:
+        cluster = names[0]
+    if cluster is None or cluster not in plan.clusters:
+        message = f"there is no cluster `{cluster}`" if cluster else "the environment has several clusters"
+        remedy = did_you_mean(cluster, names) if cluster else f"name one: {', '.join(names)}"
+        raise ConfigError([Finding("cluster-unknown", Severity.ERROR, Where("--cluster"), message, remedy)])
+    return Declared(platform, plan.clusters[cluster])
+
+
+def by_stack(root: Path, stack: str, platform: Platform, plan: Plan, declared: Declared, progress: Progress) -> Way:
+    """A cluster of a stack: by the file that is known, else as the last deployment has left it.
+
+    Raises UnreachableError, SandboxError and EngineError.
+    """
+    cluster = declared.cluster
+    way = known_kubeconfigs(root, stack, platform).get(cluster.name)
+    if way is None:
+        progress.step("asking Pulumi how the cluster is reached")
+        deployment = attach(root, stack, platform, plan, progress)
+        if deployment is not None:
+            engine = deployment.engine()
+            return _way(deployment.way(cluster.name, engine.outputs() if engine.state() else {}), declared)
+    return _way(str(way or ""), declared)
+
+
+def _way(kubeconfig: str, declared: Declared) -> Way:
+    return Way(Reader(connect(kubeconfig, declared.cluster.declared.context or "", "")), declared)
+
+
+def ask(way: Way, name: str, team: str | None, namespace: str | None, progress: Progress) -> Answer:
+    """Read the cluster and reason. Raises UnknownError for a name or team that there isn't, UnreachableError and ApiError."""
+    declared = way.declared
+    if team is not None and declared is not None:
+        if team not in declared.cluster.teams:
+            hint = did_you_mean(team, list(declared.cluster.teams))
+            raise UnknownError(f"there is no team {team} on cluster {declared.cluster.name}" + (f"; {hint}" if hint else ""))
+        namespace = declared.cluster.teams[team].namespace
+    progress.step("reading queues, workloads and nodes")
+    read = read_cluster(way.reader, namespace, _manager(declared))
+    if team is not None and namespace is None:
+        namespace = namespace_of_team(read.snapshot, team, None)
+        if namespace is None:
+            raise UnknownError(f"no queue of the cluster has the label of team {team}; name its namespace with --namespace")
+    found = find(read.snapshot, name, namespace)
+    return explain(read.snapshot, found, declared, lambda space, job: events_of(way.reader, space, job), read.notes)
+
+
+def _manager(declared: Declared | None) -> dict[str, object] | None:
+    """Kueue's configuration where it is ours: the managed backend's is AWS's."""
+    if declared is None or declared.cluster.policy.backend == "managed":
+        return None
+    return dict(declared.cluster.manager)
