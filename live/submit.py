@@ -11,6 +11,7 @@ from config.load import Platform
 from governance.jobs.kinds import BY_OBJECT, Kind
 from governance.model import Plan
 from live.connection import ApiError, Connection, UnreachableError, connect
+from sandbox import stacks
 from sandbox.deploy import attach, known_kubeconfigs
 from sandbox.toolchain import Progress
 
@@ -98,6 +99,8 @@ def connection_to(  # noqa: PLR0913, PLR0917 - where a stack lies, and its three
     own = plan.clusters[cluster].declared.context or ""
     if kubeconfig or context:
         return connect(kubeconfig, context, "")
+    if cluster in stacks.clusters(platform):
+        return connect(str(stacks.running(root, stack, platform)[cluster].kubeconfig), own, "")
     files = known_kubeconfigs(root, stack, platform)
     if cluster in files:
         return connect(str(files[cluster]), own, "")

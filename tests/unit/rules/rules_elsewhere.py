@@ -19,6 +19,10 @@ _AWS = "tests/engine/test_aws_stacks.py"
 _ADOPTION = "tests/unit/adoption/test_adoption_findings.py"
 _CASES = "tests/unit/simulation/test_cases.py"
 _KINDS = "tests/unit/simulation/test_cases_kinds.py"
+_JOBS = "tests/unit/governance/jobs/test_job_findings.py"
+_JOB_MISTAKES = f"{_JOBS}::test_a_mistake_is_told_at_its_option"
+_JOB_ELASTIC = "tests/unit/governance/jobs/test_job_elastic.py"
+_JOB_VERB = "tests/unit/cli/test_job_verb.py"
 _MISTAKES = f"{_CASES}::test_a_mistake_is_told_with_its_line"
 _ORDER = f"{_CASES}::test_a_workload_must_be_submitted_before_it_is_used"
 
@@ -117,4 +121,32 @@ SHOWN_ELSEWHERE = {
         ),
         f"{_KINDS}::test_a_mistake_is_told_with_its_line",
     ),
+    # jobs
+    **dict.fromkeys(
+        (
+            "job-name",
+            "job-kind",
+            "job-option",
+            "job-cluster",
+            "job-type",
+            "job-framework",
+            "job-amounts",
+            "job-too-large",
+            "job-block",
+        ),
+        _JOB_MISTAKES,
+    ),
+    "job-framework-managed": f"{_JOBS}::test_on_the_managed_backend_kinds_beyond_aws_documentation_are_a_warning",
+    "job-entry-point": f"{_JOBS}::test_on_the_managed_backend_kinds_beyond_aws_documentation_are_a_warning",
+    "job-uncovered": f"{_JOBS}::test_a_resource_that_the_queue_does_not_count",
+    "job-growth": f"{_JOB_ELASTIC}::test_growth_beyond_the_reach_is_a_warning_and_a_base_beyond_it_an_error",
+    "job-borrows": f"{_JOBS}::test_beyond_the_guarantee_is_advice",
+    "job-no-nodes": f"{_JOBS}::test_too_few_nodes_are_a_warning",
+    "job-block-assumed": f"{_JOBS}::test_blocks_of_a_real_cluster_are_known_to_its_labels_alone",
+    "job-priority": f"{_JOBS}::test_no_priority_class_is_advice",
+    "job-elastic": f"{_JOB_ELASTIC}::test_a_policy_that_cannot_be",
+    "job-elastic-priority": f"{_JOB_ELASTIC}::test_an_elastic_part_that_does_not_rank_below_is_told",
+    "job-hyperpod-cli": f"{_JOBS}::test_a_kind_without_a_command_of_the_hyperpod_cli",
+    "job-exists": f"{_JOB_VERB}::test_what_is_there_already_stays",
+    "job-refused": f"{_JOB_VERB}::test_what_the_server_says_is_a_sentence",
 }
