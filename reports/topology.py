@@ -203,7 +203,7 @@ def level_words(level: str | None) -> str:
 def title(section: Section) -> str:
     """The flavor, and the type where it isn't its name."""
     name = section.flavor.name or f"{section.instance_type or 'other nodes'} (no flavor)"
-    return name if not section.flavor.name or name == section.instance_type else f"{name} ({section.instance_type})"
+    return name if not section.flavor.name or section.instance_type in ("", name) else f"{name} ({section.instance_type})"
 
 
 def passed_by(section: Section) -> dict[str, dict[str, list[str]]]:

@@ -87,7 +87,7 @@ class Section:
             found.setdefault(hold.values, []).append(hold)
         return {values: tuple(holds) for values, holds in found.items()}
 
-    @property
+    @cached_property
     def resources(self) -> tuple[str, ...]:
         """The accelerators that the nodes have, whole ones first."""
         found = {r for node in self.nodes for r, amount in node.capacity.items() if amount and is_device(r)}
@@ -194,9 +194,7 @@ def _obstacles(node: Node, flavor: Flavor) -> Iterator[Obstacle]:
     for taint in node.taints if flavor.by_node else ():
         hard = taint.effect in ("NoSchedule", "NoExecute") and taint.key not in _BY_CONTROLLERS
         if hard and not any(toleration.tolerates(taint) for toleration in flavor.tolerations):
-            yield Obstacle(
-                "tainted", f"has the taint {taint.key}={taint.value}:{taint.effect}, which the flavor does not tolerate"
-            )
+            yield Obstacle("tainted", f"has a taint that the flavor doesn't tolerate: {taint.key}={taint.value}:{taint.effect}")
     missing = [level for level in flavor.levels if level not in node.labels]
     if missing and flavor.topology is not None:
         yield Obstacle("no-labels", f"lacks the label{'s' * (len(missing) > 1)} {', '.join(missing)}")
