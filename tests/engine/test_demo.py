@@ -172,7 +172,7 @@ from simulation.demo import run
 
 root, kubeconfig = map(Path, sys.argv[1:])
 declared = plan(Project(root).load("local"))
-cases = load_cases(root, declared.clusters["local"])
+cases = load_cases(root, declared.clusters["local"], only=["elastic-256", "spaces"])
 try:
     run(declared, "local", kubeconfig, cases, lambda row: None, lambda step: print(step, flush=True))
 except KeyboardInterrupt:
