@@ -52,16 +52,16 @@ class ClassUse:
     """Tasks of one priority class."""
 
     name: str
-    running: int
-    pending: int
-    preempted: int
+    running: int = 0
+    pending: int = 0
+    preempted: int = 0
     """Of the pending ones, those that wait since they were preempted."""
-    preemptions: int
+    preemptions: int = 0
     """Preemptions that all tasks of the class have suffered, finished ones included."""
-    finished: int
-    run: Times
+    finished: int = 0
+    run: Times = Times()
     """Of tasks that run or have run."""
-    wait: Times
+    wait: Times = Times()
 
 
 def task(item: Mapping[str, Any], now: datetime, queues: Mapping[tuple[str, str], str]) -> Task:
