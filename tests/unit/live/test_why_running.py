@@ -177,6 +177,8 @@ def test_what_a_name_may_mean() -> None:
     child = job("train-w-0", ownerReferences=[{"kind": "JobSet", "name": "train", "uid": "job-train"}])
     pod = owned("train-w-0-x", "Job", "train-w-0", "job-train-w-0")
     served = owned("chat-5d-z", "ReplicaSet", "chat-5d", "rs")
+    of_pod = workload("chat-5d-z", kind="Pod")
+    of_pod["metadata"]["ownerReferences"][0]["uid"] = "uid-of-chat-5d-z"
     found = snapshot(workload("train", kind="JobSet"), of_pod, jobs=[set_, child], pods=[pod, served])
     parts = ("train-w-0", "job/train-w-0", "train-w-0-x", "pod/train-w-0-x")
     for name in ("train", "job-train", "jobset/train", "workload/job-train", *parts):
