@@ -10,7 +10,7 @@ from config.cluster import ExistingCluster
 from config.findings import quoted
 from config.hyperpod import HyperPodCluster
 from config.team import InstanceTypeName
-from config.vocabulary import ClassName, LabelKey, Labels, Model, Name, ObjectName, Seconds, Words, problem
+from config.vocabulary import ClassName, LabelKey, Labels, Model, Moment, Name, ObjectName, Seconds, Words, problem
 from config.waivers import Waiver
 
 Cluster = Annotated[ExistingCluster | HyperPodCluster, Field(discriminator="kind")]
@@ -66,11 +66,16 @@ class Gang(Model):
 
     timeout: Seconds = 300
     """How long all pods may take to be ready before the job is evicted and queued again."""
-    recovery_timeout: Seconds | None = None
+    recovery_timeout: Moment | None = None
+    """How long a running job may lack a pod, as after a node's failure; default `timeout`, and `0s` for as long as it takes."""
     block_admission: bool = False
     """Admit the next job only when all pods of the last are ready."""
+    requeue_from: Literal["eviction", "creation"] = "eviction"
+    """Which time places an evicted job in the queue again: that of its eviction, behind what came before, or of its creation."""
     backoff_base: Seconds = 60
+    """How long an evicted job stays out of the queue the first time; twice as long each time after."""
     backoff_max: Seconds = 3600
+    """How long it stays out at most."""
     backoff_limit: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
     """Evictions before a job is given up; default never."""
 

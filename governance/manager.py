@@ -50,7 +50,7 @@ def manager_configuration(governance: Governance, kueue: Kueue) -> dict[str, Any
 
 def _gang(gang: Gang) -> dict[str, Any]:
     requeuing: dict[str, Any] = {
-        "timestamp": "Eviction",
+        "timestamp": gang.requeue_from.capitalize(),
         "backoffBaseSeconds": gang.backoff_base,
         "backoffMaxSeconds": gang.backoff_max,
     }

@@ -47,7 +47,9 @@ governance:
   idle_sharing: true
   enforce_queue_label: true
   priority_classes: {high: {weight: 90, description: First}, low: {weight: -5}}
-  gang: {timeout: 5m, recovery_timeout: 3m, block_admission: true, backoff_base: 30s, backoff_max: 1h, backoff_limit: 5}
+  gang:
+    {timeout: 5m, recovery_timeout: 3m, block_admission: true, requeue_from: creation, backoff_base: 30s, backoff_max: 1h,
+     backoff_limit: 5}
   departments: {research: {weight: 3}, labs: {parent: research}}
   topology:
     enabled: true

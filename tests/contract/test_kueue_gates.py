@@ -116,7 +116,7 @@ def fits(value: Any, kind: str) -> bool:
 
 
 FULL_POLICY = {
-    "gang": {"timeout": "5m", "recovery_timeout": "5m", "block_admission": True, "backoff_limit": 3},
+    "gang": {"timeout": "5m", "recovery_timeout": "0s", "block_admission": True, "requeue_from": "creation", "backoff_limit": 3},
     "idle_compute": "fair_share",
 }
 FULL_KUEUE = {

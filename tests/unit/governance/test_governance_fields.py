@@ -414,7 +414,7 @@ ENVIRONMENT_FIELDS: list[tuple[str, str, Callable[[ClusterPlan], Any], Any]] = [
         "governance.gang.*",
         environment(
             "governance:\n  gang: {timeout: 1m, recovery_timeout: 2m, block_admission: true,"
-            " backoff_base: 3s, backoff_max: 4s, backoff_limit: 5}\n"
+            " requeue_from: creation, backoff_base: 3s, backoff_max: 4s, backoff_limit: 5}\n"
         ),
         lambda c: c.manager["waitForPodsReady"],
         {
@@ -422,7 +422,7 @@ ENVIRONMENT_FIELDS: list[tuple[str, str, Callable[[ClusterPlan], Any], Any]] = [
             "recoveryTimeout": "120s",
             "blockAdmission": True,
             "requeuingStrategy": {
-                "timestamp": "Eviction",
+                "timestamp": "Creation",
                 "backoffBaseSeconds": 3,
                 "backoffMaxSeconds": 4,
                 "backoffLimitCount": 5,
@@ -529,7 +529,15 @@ def test_the_tables_name_every_field() -> None:
     cases = {case[0] for case in ENVIRONMENT_FIELDS} | {"governance.overcommit", "governance.backend"}
     cases |= {
         "governance.gang." + name
-        for name in ("timeout", "recovery_timeout", "block_admission", "backoff_base", "backoff_max", "backoff_limit")
+        for name in (
+            "timeout",
+            "recovery_timeout",
+            "block_admission",
+            "requeue_from",
+            "backoff_base",
+            "backoff_max",
+            "backoff_limit",
+        )
     }
     cases |= {"kueue.client_qps", "kueue.client_burst", "clusters.kind", "clusters.instance_groups", "clusters.kueue"}
     built = set(fields_of(HyperPodCluster)) - set(fields_of(ExistingCluster))  # their table is test_config_hyperpod's

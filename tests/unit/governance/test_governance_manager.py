@@ -32,6 +32,7 @@ def test_what_switches_a_feature_on_by_being_there() -> None:
         "blockAdmission": False,
         "requeuingStrategy": {"timestamp": "Eviction", "backoffBaseSeconds": 60, "backoffMaxSeconds": 3600},
     }
+    assert configuration({"gang": {"recovery_timeout": "0s"}})["waitForPodsReady"]["recoveryTimeout"] == "0s", "switched off"
     assert "featureGates" not in configuration()
 
 
