@@ -124,7 +124,7 @@ class ConsoleProgress:
     """Progress on standard error: one living line on a terminal, a line a step elsewhere."""
 
     def __init__(self) -> None:
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         self._console = console()
         self._live = self._console.is_terminal
@@ -134,6 +134,7 @@ class ConsoleProgress:
             BarColumn(bar_width=24),
             TextColumn("{task.fields[count]}"),
             TimeElapsedColumn(),
+            TimeRemainingColumn(compact=True),
             console=self._console,
             transient=True,
         )

@@ -115,9 +115,8 @@ def run(arguments: list[str] | None = None) -> int:
         say(f"hpctl: the API server answers {error.status}: {error}")
         return ENVIRONMENT
     except (typer.Abort, KeyboardInterrupt):
-        result = INTERRUPTED
+        say("interrupted; the same command continues")
+        return INTERRUPTED
     except BrokenPipeError:  # the reader of our output has gone
         return 0
-    if result == INTERRUPTED:
-        say("interrupted; the same command continues")
     return result if isinstance(result, int) else 0

@@ -1,0 +1,117 @@
+"""A whole simulation: a trace, replayed several times on one plan, or on those before and after a change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from governance.model import ClusterPlan
+from simulation.replay.model import Fidelity, Replay, Settings
+from simulation.replay.stage import Interrupted, Stage
+from simulation.results.figures import measure
+from simulation.results.model import Figures
+from simulation.traces.model import Trace
+from simulation.traces.sides import submittable
+
+TICKS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
+"""Seconds of the ticks that are chosen among."""
+_ARRIVALS: Final = 150
+"""Ticks with arrivals that a trace may have by default: each takes up to a second."""
+
+
+class Progress(Protocol):
+    """Where progress is shown."""
+
+    def step(self, text: str) -> None: ...
+    def update(self, done: int, total: int) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to simulate."""
+
+    runs: int = 3
+    """How often each side is replayed, from 1."""
+    tick: int | None = None
+    """Seconds, from 1; None: as the trace allows, see `tick_of`."""
+    until: int | None = None
+    """Seconds of the trace's time; None: as the trace says."""
+    fidelity: Fidelity = "workloads"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What is simulated."""
+
+    name: str
+    """For the reader: a git revision, or `the working tree`."""
+    plan: ClusterPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """What came of it."""
+
+    sides: tuple[tuple[Figures, ...], ...]
+    """By side, the figures of its runs; a side that an interruption left without any is missing."""
+    replays: tuple[tuple[Replay, ...], ...]
+    complete: bool
+    tick: int
+
+
+def tick_of(trace: Trace) -> int:
+    """The shortest tick with which the trace arrives in at most 150 ticks, of those from a second to an hour."""
+    arrivals = {job.arrives for job in trace.jobs}
+    return next((tick for tick in TICKS if len({at // tick for at in arrivals}) <= _ARRIVALS), TICKS[-1])
+
+
+def simulate(sides: Sequence[Side], trace: Trace, options: Options, progress: Progress) -> Simulated:
+    """Replay the trace on each side. An interruption ends it with what there is, the last run in part.
+
+    Raises SandboxError where a sandbox fails.
+    """
+    tick = options.tick or tick_of(trace)
+    until = options.until if options.until is not None else trace.until
+    done = _Done([], [])
+    try:
+        for side in sides:
+            done.begin()
+            jobs = submittable(trace, side.plan).jobs
+            with Stage(side.plan, f"side-{len(done.figures)}", options.fidelity, progress) as stage:
+                for run in range(options.runs):
+                    progress.step(_title(side, sides, run, options.runs))
+                    try:
+                        replay = stage.run(jobs, Settings(tick, until, options.fidelity), progress.update)
+                    except Interrupted as interrupted:
+                        done.add(interrupted.replay, trace, side)
+                        raise
+                    done.add(replay, trace, side)
+    except KeyboardInterrupt:
+        if not any(done.figures):
+            raise
+        return done.result(tick, complete=False)
+    return done.result(tick, complete=True)
+
+
+def _title(side: Side, sides: Sequence[Side], run: int, runs: int) -> str:
+    which = f" on {side.name}" if len(sides) > 1 else ""
+    return f"replaying{which}" + (f", run {run + 1} of {runs}" if runs > 1 else "")
+
+
+@dataclass(slots=True)
+class _Done:
+    figures: list[list[Figures]]
+    replays: list[list[Replay]]
+
+    def begin(self) -> None:
+        self.figures.append([])
+        self.replays.append([])
+
+    def add(self, replay: Replay, trace: Trace, side: Side) -> None:
+        self.replays[-1].append(replay)
+        self.figures[-1].append(measure(replay, trace, side.plan))
+
+    def result(self, tick: int, *, complete: bool) -> Simulated:
+        figures = tuple(tuple(runs) for runs in self.figures if runs)
+        return Simulated(figures, tuple(tuple(runs) for runs in self.replays if runs), complete, tick)
