@@ -22,6 +22,16 @@ _KINDS = ("job", "pytorchjob", "hyperpodpytorchjob", "rayjob", "jobset", "trainj
 _POD, _ELASTIC, _PLACE, _OUTPUT = "Each pod", "Elastic training", "Placement", "Output"
 
 
+def complete_team(context: typer.Context, incomplete: str) -> list[str]:
+    """Completion: the teams of the project."""
+    from config.load import Project
+
+    try:
+        return [name for name in Project(root_of(context)).team_files() if name.startswith(incomplete)]
+    except ConfigError:
+        return []
+
+
 def complete_kind(incomplete: str) -> list[str]:
     """Completion: the kinds of jobs."""
     return [name for name in _KINDS if name.startswith(incomplete)]
@@ -30,7 +40,7 @@ def complete_kind(incomplete: str) -> list[str]:
 def job(  # noqa: PLR0913, PLR0917 - options
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="The job's name.")],
-    team: Annotated[str, typer.Option("--team", "-t", help="The team whose queue it goes to.")],
+    team: Annotated[str, typer.Option("--team", "-t", help="The team whose queue it goes to.", autocompletion=complete_team)],
     instance_type: Annotated[str, typer.Option("--instance-type", "-i", help="Type of the nodes, as ml.p5.48xlarge.")],
     kind: Annotated[
         str, typer.Option("--kind", "-k", help=f"What it is: {', '.join(_KINDS)}.", autocompletion=complete_kind)
@@ -38,9 +48,7 @@ def job(  # noqa: PLR0913, PLR0917 - options
     stack: StackOption = "local",
     cluster: Annotated[str | None, typer.Option("--cluster", help="The cluster; default the team's only one.")] = None,
     pods: Annotated[int | None, typer.Option("--pods", "-p", help="Number of pods; default 1.")] = None,
-    nodes: Annotated[
-        int | None, typer.Option("--nodes", "-n", help="As many pods, one on each node: whole nodes unless amounts.")
-    ] = None,
+    nodes: Annotated[int | None, typer.Option("--nodes", "-n", help="As many pods, each of a whole node.")] = None,
     image: Annotated[str | None, typer.Option("--image", help="Container image.")] = None,
     command: Annotated[
         str | None, typer.Option("--command", help='What to run, in one line: "python train.py --lr 0.1".')

@@ -109,8 +109,10 @@ def amount_findings(order: Order, kind: InstanceType) -> Iterator[Finding]:
                 "job-amounts", Where(option), f"{value:g} is no amount that a pod can ask for", "ask for more than 0"
             )
     if order.whole_node and named:
+        option = "--whole-node" if order.nodes is None else "--nodes"
         message = f"a whole node has all amounts already; {', '.join(named)} can't be given beside it"
-        yield problem_at("per-pod", Where("--whole-node"), message, "keep --whole-node or the amounts")
+        remedy = f"keep {option} or the amounts" + (", with --pods" if order.nodes is not None else "")
+        yield problem_at("per-pod", Where(option), message, remedy)
     if not order.whole_node and not any(value for option, value in amounts.items() if option != "--efa"):
         message = "the pod asks for nothing"
         yield problem_at(

@@ -17,7 +17,7 @@ from governance.units import CPU, EFA, MEMORY, PODS, is_device, shown, times, to
 def placement_findings(job: Resolved, *, fits: bool) -> Iterator[Finding]:
     """Everything that the plan says of the job; `fits`: whether its pods fit on a node at all."""
     yield from _quota(job)
-    if fits:
+    if fits and job.cluster.dispatch is None:  # a manager has no nodes
         yield from _nodes(job)
         yield from _blocks(job)
 

@@ -10,8 +10,12 @@ from governance.model import ClusterPlan, Plan, TeamPlan
 
 
 def cluster_of(order: Order, plan: Plan, found: list[Finding]) -> ClusterPlan | None:
-    """The cluster that is meant; any one where that doesn't matter any more, for further findings."""
+    """The cluster that is meant, by default the team's manager or only one.
+
+    Where there is none, any cluster, for further findings.
+    """
     homes = [cluster for cluster in plan.clusters.values() if order.team in cluster.teams]
+    homes.sort(key=lambda cluster: cluster.dispatch is None)  # a manager takes the jobs of its workers
     if order.cluster is not None and order.cluster not in plan.clusters:
         message = f"there is no cluster {quoted(order.cluster)}"
         found.append(problem_at("cluster-unknown", Where("--cluster"), message, did_you_mean(order.cluster, list(plan.clusters))))
@@ -25,7 +29,7 @@ def cluster_of(order: Order, plan: Plan, found: list[Finding]) -> ClusterPlan | 
     if chosen is not None and chosen not in homes:
         message = f"team `{order.team}` is not on the cluster `{chosen.name}`"
         found.append(problem_at("job-cluster", Where("--cluster"), message, f"use {names}"))
-    elif order.cluster is None and len(homes) > 1:
+    elif order.cluster is None and len(homes) > 1 and homes[0].dispatch is None:
         message = f"team `{order.team}` is on {len(homes)} clusters"
         found.append(problem_at("job-cluster", Where("--cluster"), message, f"name one: {names}"))
     home = chosen if chosen in homes else homes[0]

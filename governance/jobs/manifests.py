@@ -8,10 +8,7 @@ from typing import Final
 from governance.jobs import hyperpod, operators
 from governance.jobs.elastic import elastic_parts
 from governance.jobs.model import Part, Resolved
-from governance.jobs.pod import ELASTIC_LABEL, PART_LABEL, Manifest, contract, metadata, spec, template
-
-_MASTER_PORT: Final = 29500
-"""PyTorch's own default."""
+from governance.jobs.pod import ELASTIC_LABEL, PART_LABEL, Manifest, contract, meet, metadata, spec, template
 
 
 def manifests(job: Resolved) -> list[Manifest]:
@@ -52,10 +49,8 @@ def _job(job: Resolved, part: Part, *, many: bool, labels: Mapping[str, str] | N
     pod = template(job, job.workers, container="train", labels=found)
     if many:
         # The first pod of the base is where all of them meet.
-        master = {"MASTER_ADDR": f"{job.order.name}-0.{job.order.name}", "MASTER_PORT": str(_MASTER_PORT)}
+        meet(job, pod, f"{job.order.name}-0.{job.order.name}")
         pod["spec"]["subdomain"] = job.order.name
-        entries = [{"name": name, "value": value} for name, value in master.items() if name not in job.env]
-        pod["spec"]["containers"][0]["env"] = [*entries, *pod["spec"]["containers"][0].get("env", [])]
     return {
         "apiVersion": job.kind.api,
         "kind": job.kind.kind,
@@ -65,7 +60,6 @@ def _job(job: Resolved, part: Part, *, many: bool, labels: Mapping[str, str] | N
             "parallelism": part.pods,
             "completions": part.pods,
             "completionMode": "Indexed",
-            "backoffLimit": 0,
             "template": pod,
         },
     }

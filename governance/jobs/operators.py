@@ -6,7 +6,7 @@ import shlex
 from typing import Final
 
 from governance.jobs.model import PodSet, Resolved
-from governance.jobs.pod import Manifest, affinity, contract, env, metadata, node_selector, resources, template, topology
+from governance.jobs.pod import Manifest, affinity, contract, env, meet, metadata, node_selector, resources, template, topology
 from governance.units import CPU, GPU
 
 _GROUP: Final = "kueue.x-k8s.io/podset-group-name"
@@ -91,12 +91,14 @@ def _ray_start(job: Resolved, workers: PodSet) -> dict[str, str]:
 
 def job_set(job: Resolved) -> list[Manifest]:
     """A JobSet of one replicated job; its pods find each other by the names that JobSet gives them."""
+    pod = template(job, job.workers, container="train")
+    if job.pods > 1:
+        meet(job, pod, f"{job.order.name}-workers-0-0.{job.order.name}")
     inner = {
         "parallelism": job.pods,
         "completions": job.pods,
         "completionMode": "Indexed",
-        "backoffLimit": 0,
-        "template": template(job, job.workers, container="train"),
+        "template": pod,
     }
     return [
         {

@@ -13,6 +13,8 @@ ELASTIC_LABEL: Final = "hyperpod-platform/elastic"
 """On all parts of an elastic job: the job's name."""
 PART_LABEL: Final = "hyperpod-platform/elastic-part"
 """`base`, or the number of the growth."""
+_MASTER_PORT: Final = 29500
+"""PyTorch's own default."""
 _HEALTHY: Final = "Schedulable"
 _DEEP_CHECK: Final = "sagemaker.amazonaws.com/deep-health-check-status"
 _MIG_STATE: Final = "nvidia.com/mig.config.state"
@@ -84,6 +86,13 @@ def body(job: Resolved, pods: PodSet) -> Manifest:
 
 def env(values: Mapping[str, str]) -> list[Manifest]:
     return [{"name": name, "value": value} for name, value in values.items()]
+
+
+def meet(job: Resolved, pod: Manifest, host: str) -> None:
+    """Tell the template's container where PyTorch's processes meet, unless the job's environment does."""
+    master = {"MASTER_ADDR": host, "MASTER_PORT": str(_MASTER_PORT)}
+    (container,) = pod["spec"]["containers"]
+    container["env"] = [*env({name: value for name, value in master.items() if name not in job.env}), *container.get("env", [])]
 
 
 def resources(pods: PodSet) -> Manifest:

@@ -31,7 +31,7 @@ _LEVELS |= {"ultraserver": "topology.k8s.aws/ultraserver-id", "zone": "topology.
 
 def resolve(order: Order, plan: Plan) -> tuple[Resolved | None, list[Finding]]:
     """The job on its cluster, and all findings; None where errors leave nothing to place."""
-    order = replace(order, whole_node=order.whole_node or _whole(order))
+    order = replace(order, whole_node=order.whole_node or order.nodes is not None)
     kind = KINDS.get(order.kind)
     found = list(option_findings(order, kind))
     cluster = cluster_of(order, plan, found)
@@ -67,17 +67,19 @@ def resolve(order: Order, plan: Plan) -> tuple[Resolved | None, list[Finding]]:
         env=env_of(order),
         run_time=run_time,
         sizes=sizes,
-        notes=(*_filled(order, resources), *notes),
+        notes=(*_filled(order, resources), *notes, *_dispatched(kind, cluster, many=many)),
     )
     found.extend(placement_findings(job, fits=not has_errors(found)))
     found.extend(entry_findings(job))
     return (None if has_errors(found) else job), found
 
 
-def _whole(order: Order) -> bool:
-    """Nodes are whole where no amounts are named."""
-    named = (order.accelerators, order.vcpu, order.memory_gib, order.partition)
-    return order.nodes is not None and all(amount is None for amount in named)
+def _dispatched(kind: Kind, cluster: ClusterPlan, *, many: bool) -> tuple[str, ...]:
+    if kind.name != "job" or not many or cluster.dispatch is None:
+        return ()
+    return (
+        f"`{cluster.name}` hands the Job over to a worker, not its Service: create that on the workers, or use --kind jobset",
+    )
 
 
 def _filled(order: Order, resources: dict[str, int]) -> tuple[str, ...]:
@@ -171,8 +173,8 @@ def _topology(
         level = level_of(name)
         chosen = chosen or (annotation, level)
         flavor = cluster.flavors.get(type_.name) if cluster and type_ else None
-        if flavor is None or type_ is None:
-            continue
+        if flavor is None or type_ is None or cluster is None or cluster.dispatch is not None:
+            continue  # the workers of a manager place the pods
         levels = flavor.topology.levels if flavor.topology else ()
         if level not in levels:
             message = f"{quoted(name)} is no level of the topology of {type_.name}"
@@ -211,7 +213,8 @@ def _frameworks(kind: Kind, cluster: ClusterPlan, backend: str) -> list[Finding]
         message = f"AWS doesn't say that its task governance queues {missing[0]}"
         remedy = "try one, and look whether a Workload appears; job, pytorchjob, hyperpodpytorchjob and rayjob are documented"
         return [Finding("job-framework-managed", Severity.WARNING, where, message, remedy)]
-    on = {name.lower() for name in (*cluster.kueue.frameworks, *cluster.kueue.external_frameworks)}
+    integrations = cluster.manager["integrations"]
+    on = {name.lower() for name in (*integrations["frameworks"], *integrations.get("externalFrameworks", ()))}
     missing = [name for name in kind.frameworks if name.lower() not in on]
     if not missing:
         return []

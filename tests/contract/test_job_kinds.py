@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -114,13 +115,33 @@ def api(sandbox: Any, declared: Plan) -> Iterator[Connection]:
         one.request("DELETE", f"{PATH}/{found['metadata']['name']}")
 
 
-def crd(file: str, module: str) -> dict[str, Any]:
-    """A CRD as its module carries it, without the webhook that converts old versions."""
-    asked = ["go", "list", "-m", "-f", "{{.Dir}}", module]
-    folder = Path(subprocess.run(asked, cwd=CONTROL_PLANE.folder, capture_output=True, text=True, check=True).stdout.strip())
-    found: dict[str, Any] = yaml.load(next(iter(sorted(folder.rglob(file)))).read_bytes(), Loader=yaml.CSafeLoader)
-    found["spec"].pop("conversion", None)
+@cache
+def folders() -> dict[str, Path]:
+    """Where the modules lie."""
+    asked = ["go", "list", "-m", "-f", "{{.Path}} {{.Dir}}", *CRDS.values()]
+    found = subprocess.run(asked, cwd=CONTROL_PLANE.folder, capture_output=True, text=True, check=True).stdout
+    return {module: Path(folder) for module, folder in (line.split() for line in found.splitlines())}
+
+
+def published(file: str, module: str) -> dict[str, Any]:
+    """A file of a Go module, wherever it lies there."""
+    found: dict[str, Any] = yaml.load(min(folders()[module].rglob(file)).read_bytes(), Loader=yaml.CSafeLoader)
     return found
+
+
+def crd(file: str, module: str) -> dict[str, Any]:
+    """A CRD as its module carries it: the version that is stored, and nothing that is there for readers alone."""
+    found = published(file, module)
+    found["spec"].pop("conversion", None)
+    found["spec"]["versions"] = [version for version in found["spec"]["versions"] if version["storage"]]
+    return bare(found)
+
+
+def bare(value: Any) -> Any:
+    """Without descriptions, which are most of a schema's size."""
+    if isinstance(value, dict):
+        return {key: bare(part) for key, part in value.items() if key != "description" or not isinstance(part, str)}
+    return [bare(part) for part in value] if isinstance(value, list) else value
 
 
 def wait_for(paths: list[str], api: Connection) -> None:
@@ -179,6 +200,16 @@ def test_kinds_without_an_operator_are_told(api: Connection, declared: Plan) -> 
     assert refused.message == "the cluster doesn't know HyperPodPyTorchJob (sagemaker.amazonaws.com/v1)"
     with pytest.raises(ApiError, match="not found"):
         api.request("GET", "/apis/sagemaker.amazonaws.com/v1")
+
+
+@pytest.mark.engine
+def test_the_runtime_of_a_train_job_is_the_one_that_trainer_brings(declared: Plan) -> None:
+    (one,) = manifests(placed(declared, "trainjob"))
+    runtime = published("torch_distributed.yaml", "github.com/kubeflow/trainer/v2")
+    assert one["spec"]["runtimeRef"]["kind"] == runtime["kind"]
+    assert one["spec"]["runtimeRef"]["name"] == runtime["metadata"]["name"]
+    (target,) = one["spec"]["podTemplateOverrides"][0]["targetJobs"]
+    assert [found["name"] for found in runtime["spec"]["template"]["spec"]["replicatedJobs"]] == [target["name"]]
 
 
 # HyperPod's own kinds

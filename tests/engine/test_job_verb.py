@@ -197,6 +197,18 @@ def test_nothing_is_submitted_where_something_is_wrong(cluster: Cluster, capsys:
     assert cluster.items(f"/api/v1/namespaces/{ALPHA}/services") == []
 
 
+def test_the_largest_job_that_is_let_through_is_admitted(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its guarantee and all that it may borrow, in pods of one GPU: as many find room on a node as it has GPUs."""
+    assert cluster.hpctl("large", *P5, "--pods", "65", "-a", "1", "--submit") == 1
+    assert "[job-too-large]" in capsys.readouterr().err
+    assert cluster.hpctl("large", *P5, "--pods", "64", "-a", "1", "--submit") == 0
+    assert "32 are guaranteed" in capsys.readouterr().err
+    (assigned,) = cluster.admitted("large")["status"]["admission"]["podSetAssignments"]
+    assert assigned["resourceUsage"]["nvidia.com/gpu"] == "64"
+    placed = "/api/v1/namespaces/hyperpod-ns-alpha/pods"
+    wait_for(lambda: sum(bool(pod["spec"].get("nodeName")) for pod in cluster.items(placed)) == 64)
+
+
 def test_a_member_submits_with_the_rights_of_a_member_alone(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

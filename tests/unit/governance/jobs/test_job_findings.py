@@ -52,6 +52,7 @@ ERRORS: list[tuple[dict[str, Any], str, str, str]] = [
     ({"kind": "deployment", "max_run_time": "1h"}, "job-option", "--max-run-time", "leave it out"),
     ({"team": "beta", "instance_type": L4, "accelerators": 1, "max_run_time": "2h"}, "max-run-time", "--max-run-time", "shorten"),
     ({"whole_node": True, "accelerators": 8}, "per-pod", "--whole-node", "keep --whole-node"),
+    ({"nodes": 2, "accelerators": 4}, "per-pod", "--nodes", "with --pods"),
     ({"accelerators": None}, "per-pod", "--accelerators", "give --whole-node"),
     ({"accelerators": -1}, "job-amounts", "--accelerators", "more than 0"),
     ({"accelerators": 1, "vcpu": 0.0}, "job-amounts", "--vcpu", "more than 0"),

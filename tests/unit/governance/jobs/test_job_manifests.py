@@ -143,6 +143,13 @@ def test_pods_of_a_job_find_each_other(every_kind: Plan) -> None:
     assert [entry["value"] for entry in own if entry["name"] == "MASTER_ADDR"] == ["elsewhere"]
 
 
+def test_pods_of_a_job_set_find_each_other(every_kind: Plan) -> None:
+    (one,) = made(every_kind, "jobset")
+    (workers,) = one["spec"]["replicatedJobs"]
+    host = f"llama-{workers['name']}-0-0.llama"  # JobSet's own names, <set>-<job>-<replica>-<index>, below its own subdomain
+    assert {"name": "MASTER_ADDR", "value": host} in workers["template"]["spec"]["template"]["spec"]["containers"][0]["env"]
+
+
 def test_an_elastic_job_of_the_operator(every_kind: Plan) -> None:
     options = {"least": 2, "most": 4, "discrete": "2,4", "graceful_shutdown_timeout": 600, "faulty_timeout": 30, "pods": None}
     (one,) = made(every_kind, "hyperpodpytorchjob", **options, accelerators=1, command="torchrun --nproc_per_node=1 train.py")
