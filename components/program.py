@@ -1,6 +1,7 @@
 """The Pulumi program: load, plan, refuse or compose, export."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,7 @@ import pulumi
 
 from components.connection import kubeconfigs, kubernetes_provider
 from components.governance import governance_backend
-from components.site import Site
+from components.site import Site, Worker
 from config.findings import ConfigError, Finding, Severity, Where, has_errors
 from config.load import Platform, Project
 from config.stack import LAYERS, PROJECT, checked_layers, platform_stack_findings
@@ -64,11 +65,16 @@ def outputs(resolved: Plan) -> dict[str, Any]:
 def _governance(resolved: Plan, platform: Platform, root: Path, settings: pulumi.Config, built: Mapping[str, "Built"]) -> None:
     declare_on = governance_backend(resolved.backend)
     reached_by = kubeconfigs(resolved, platform, root, settings)
-    for name, cluster in resolved.clusters.items():
+    workers: dict[str, Worker] = {}
+    for cluster in sorted(resolved.clusters.values(), key=lambda one: one.dispatch is not None):  # a manager after its workers
+        name = cluster.name
         if name in built:
-            declare_on(cluster, built[name].site)
+            site = replace(built[name].site, kubeconfig=built[name].kubeconfig)
         else:
-            declare_on(cluster, Site(kubernetes_provider(resolved.environment, cluster, reached_by[name])))
+            site = Site(kubernetes_provider(resolved.environment, cluster, reached_by[name]), kubeconfig=reached_by[name])
+        worker = declare_on(cluster, replace(site, workers=workers))
+        if worker is not None:
+            workers[name] = worker
 
 
 def _platforms(resolved: Plan, root: Path) -> dict[str, "Built"]:

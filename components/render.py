@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from components.governance.kueue.manifests import Manifest, access, admission, team
+from components.governance.kueue.manifests import Manifest, access, admission, multikueue, team
 from components.governance.kueue.manifests import cluster as shared
 from governance.model import ClusterPlan, TeamPlan
 
@@ -16,7 +16,8 @@ def render(cluster: ClusterPlan) -> list[Manifest]:
     teams = cluster.teams.values()
     if cluster.policy.backend == "managed":
         return [*_access(cluster), *map(team.role_binding, teams)]
-    return [*_shared(cluster), *(item for team_plan in teams for item in _team(team_plan))]
+    own = [*_shared(cluster), *_worker(cluster), *_manager(cluster)]
+    return [*own, *(item for plan in teams for item in _team(cluster, plan))]
 
 
 def _shared(cluster: ClusterPlan) -> Iterator[Manifest]:
@@ -39,8 +40,31 @@ def _access(cluster: ClusterPlan) -> Iterator[Manifest]:
         yield reader_binding
 
 
-def _team(plan: TeamPlan) -> Iterator[Manifest]:
+def _worker(cluster: ClusterPlan) -> Iterator[Manifest]:
+    multi = cluster.policy.multi_kueue
+    if cluster.manager_cluster is not None and multi is not None:
+        yield multikueue.account(cluster)
+        yield multikueue.watcher(multi.frameworks)
+        yield multikueue.watcher_binding(cluster)
+        yield multikueue.dispatcher(multi.frameworks)
+        yield multikueue.token(cluster)
+
+
+def _manager(cluster: ClusterPlan) -> Iterator[Manifest]:
+    """The Secrets with the ways to the workers are without content."""
+    if cluster.dispatch is not None:
+        for worker in cluster.dispatch.workers:
+            yield multikueue.connection(cluster, worker)
+            yield multikueue.worker_cluster(worker)
+        for check in cluster.dispatch.checks:
+            yield multikueue.config(check)
+            yield multikueue.admission_check(check)
+
+
+def _team(cluster: ClusterPlan, plan: TeamPlan) -> Iterator[Manifest]:
     yield team.namespace(plan)
     yield team.cluster_queue(plan)
     yield from team.local_queues(plan).values()
+    if cluster.manager_cluster is not None:
+        yield multikueue.dispatcher_binding(cluster, plan)
     yield team.role_binding(plan)

@@ -1,7 +1,7 @@
 """A cluster as the governance layer sees it, whoever has built it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import pulumi
 
@@ -20,6 +20,16 @@ class CloudSite:
 
 
 @dataclass(frozen=True, slots=True)
+class Worker:
+    """What a manager needs of a cluster that it hands jobs to."""
+
+    kubeconfig: pulumi.Output[str]
+    """That of the manager's account there; secret."""
+    ready: Sequence[pulumi.Resource]
+    """There once the account may be used."""
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """What governance is declared on."""
 
@@ -29,3 +39,7 @@ class Site:
     """None for a cluster that is not on AWS, or not ours."""
     ready: Sequence[pulumi.Resource] = ()
     """What everything on the cluster waits for: its nodes. Leaves, never components."""
+    kubeconfig: pulumi.Input[str] | None = None
+    """How we reach the cluster, as path or content; needed of a worker."""
+    workers: Mapping[str, Worker] = field(default_factory=dict)
+    """Clusters declared before, by name; a manager finds its own among them."""

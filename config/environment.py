@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from config.cluster import ExistingCluster
 from config.findings import quoted
 from config.hyperpod import HyperPodCluster
+from config.multikueue import MultiKueue
 from config.team import InstanceTypeName
 from config.vocabulary import ClassName, LabelKey, Labels, Model, Moment, Name, ObjectName, Seconds, Words, problem
 from config.waivers import Waiver
@@ -134,6 +135,7 @@ class Governance(Model):
     Default vCPU, memory, GPUs, Neuron devices, EFA interfaces, and what quotas name beside them.
     """
     names: AdoptedNames = Field(default_factory=AdoptedNames)
+    multi_kueue: MultiKueue | None = None
 
     @property
     def root_cohort(self) -> str:

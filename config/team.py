@@ -182,6 +182,8 @@ class Team(Model):
     description: Annotated[str, Field(max_length=1024)] = ""
     quota: dict[QuotaKey, Amounts] = Field(default_factory=dict)
     """Guaranteed compute by instance type (`ml.p5.48xlarge`), family (`p5`) or accelerator kind (`nvidia`)."""
+    cluster_quota: dict[Name, dict[QuotaKey, Amounts]] = Field(default_factory=dict)
+    """Guaranteed compute on one cluster, in place of all of `quota` there, by cluster."""
     extra_quota: dict[Name, ExtraQuota] = Field(default_factory=dict)
     """Quota on top until a date, by a name of its own (a paper's deadline, a migration)."""
     largest_job: dict[InstanceTypeName, Amounts] = Field(default_factory=dict)

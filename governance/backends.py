@@ -63,6 +63,7 @@ POLICY_FEATURES = (
     PolicyFeature("departments", ("departments",), _KUEUE, lambda g: bool(g.departments)),
     PolicyFeature("names of existing objects", ("names",), _KUEUE, lambda g: any(g.names.model_dump().values())),
     PolicyFeature("own choice of the resources that queues count", ("resources",), _KUEUE, lambda g: g.resources is not None),
+    PolicyFeature("dispatching to other clusters", ("multi_kueue",), _KUEUE, lambda g: g.multi_kueue is not None),
     PolicyFeature("gang scheduling from the declaration", ("gang",), _KUEUE, lambda g: g.gang is not None),
     PolicyFeature("own topology levels", ("topology",), _KUEUE, lambda g: "levels" in g.topology.model_fields_set),
     PolicyFeature("topology switched off", ("topology", "enabled"), _KUEUE, lambda g: not g.topology.enabled),

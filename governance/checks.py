@@ -43,12 +43,19 @@ def _references(platform: Platform, team: Team) -> Iterator[Finding]:
         (("default_priority",), "priority class", team.default_priority, governance.priority_classes),
         (("department",), "department", team.department, governance.departments),
         *((("clusters", i), "cluster", name, platform.environment.clusters) for i, name in enumerate(team.clusters or ())),
+        *((("cluster_quota", name), "cluster", name, platform.environment.clusters) for name in team.cluster_quota),
     ]
     for path, what, name, known in references:
         if name is not None and name not in known:
             message = f"there is no {what} `{name}` in the environment `{platform.name}`"
             remedy = did_you_mean(name, list(known)) or f"add it to environments/{platform.name}.yaml"
-            yield problem_at(f"{what.replace(' ', '-')}-unknown", platform.where(team.name, path), message, remedy)
+            where = platform.where(team.name, path, key=path[0] == "cluster_quota")
+            yield problem_at(f"{what.replace(' ', '-')}-unknown", where, message, remedy)
+    for name in team.cluster_quota:
+        if team.clusters is not None and name not in team.clusters and name in platform.environment.clusters:
+            where = platform.where(team.name, ("cluster_quota", name), key=True)
+            message = f"team `{team.name}` doesn't work on the cluster `{name}`: this quota counts nothing"
+            yield Finding("cluster-quota-unused", Severity.WARNING, where, message, "remove it, or add the cluster to `clusters`")
 
 
 def _reserved(platform: Platform, team: Team) -> Iterator[Finding]:

@@ -30,14 +30,17 @@ _SMALLER = "use fewer instance types or MIG profiles"
 
 def cluster_findings(platform: Platform, cluster: ClusterPlan) -> Iterator[Finding]:
     """What the resolved numbers of one cluster say."""
-    yield from _overcommit(platform, cluster)
     yield from _flavors(platform, cluster)
+    for team in cluster.teams.values():
+        yield from _queue_shape(platform, team)
+    if cluster.dispatch is not None:
+        return  # a manager's numbers are sums of its workers', of which the rest is told
+    yield from _overcommit(platform, cluster)
     yield from _weights(platform, cluster)
     yield from _same_names(platform, list(cluster.teams.values()))
     for team in cluster.teams.values():
-        declared = platform.teams[team.name]
-        yield from _queue_shape(platform, declared, team)
-        yield from _limits(platform, declared, team)
+        yield from _quota_none(platform, cluster, platform.teams[team.name])
+        yield from _limits(platform, platform.teams[team.name], team)
     yield from feasibility_findings(platform, cluster)
 
 
@@ -80,7 +83,7 @@ def _overcommit(platform: Platform, cluster: ClusterPlan) -> Iterator[Finding]:
         message = f"{amount}, yet no instance group of the cluster `{cluster.name}` has the type; jobs wait for nodes"
         remedy = f"{group}, correct the type, limit the team's clusters, or set governance.overcommit: allow"
         for owner in owners[kind]:
-            declared = declared_at(platform.teams[owner], kind, platform.today)
+            declared = declared_at(platform.teams[owner], kind, platform.today, cluster.name)
             where = platform.where(owner, declared, key=True)
             yield Finding("overcommit-no-group", Severity.ERROR if built else severity, where, message, remedy)
 
@@ -103,8 +106,13 @@ def _flavors(platform: Platform, cluster: ClusterPlan) -> Iterator[Finding]:
     for team in cluster.teams.values():
         for quota in team.flavors:
             if instance_types()[quota.instance_type].efa is None:
-                path = declared_at(platform.teams[team.name], quota.instance_type, platform.today)
+                path = declared_at(platform.teams[team.name], quota.instance_type, platform.today, _told_of(cluster))
                 yield _efa_unknown(platform.where(team.name, path, key=True), quota.instance_type)
+
+
+def _told_of(cluster: ClusterPlan) -> str | None:
+    """The cluster whose entries are told of: all of them for a manager, whose numbers are sums."""
+    return None if cluster.dispatch is not None else cluster.name
 
 
 def _efa_unknown(where: Where, kind: str) -> Finding:
@@ -146,14 +154,21 @@ def _same_names(platform: Platform, teams: Sequence[TeamPlan]) -> Iterator[Findi
             owner[name] = team.name
 
 
-def _queue_shape(platform: Platform, team: Team, queue: TeamPlan) -> Iterator[Finding]:
+def _quota_none(platform: Platform, cluster: ClusterPlan, team: Team) -> Iterator[Finding]:
+    if team.sharing.borrow or any(_some(amounts) for _, _, amounts in entries(team, platform.today, cluster.name)):
+        return
+    own = cluster.name in team.cluster_quota
+    where = platform.where(team.name, ("cluster_quota", cluster.name) if own else ("quota",), key=True)
+    there = f" on the cluster `{cluster.name}`" if own else ""
+    message = f"team `{team.name}` has no quota{there} and may borrow none: no job of it will ever start{' there' if own else ''}"
+    yield Finding("quota-none", Severity.WARNING, where, message, "give it a quota, or absolute limits in sharing.borrow")
+
+
+def _queue_shape(platform: Platform, queue: TeamPlan) -> Iterator[Finding]:
+    team = platform.teams[queue.name]
     for problem in _group_limits(queue.flavors, queue.covered):
         where = platform.where(team.name, ("quota",), key=True)
         yield problem_at("queue-too-large", where, f"the queue of team `{team.name}` has {problem}", _SMALLER)
-    if not team.sharing.borrow and not any(_some(amounts) for _, _, amounts in entries(team, platform.today)):
-        where = platform.where(team.name, ("quota",), key=True)
-        message = f"team `{team.name}` has no quota and may borrow none: no job of it will ever start"
-        yield Finding("quota-none", Severity.WARNING, where, message, "give it a quota, or absolute limits in sharing.borrow")
     if team.default_queue and queue.local_queue == names.DEFAULT_LOCAL_QUEUE:
         place = platform.where(team.name, ("default_queue",))
         yield problem_at("default-queue-twice", place, "the team's queue is named `default` already", "remove one of the two")

@@ -40,6 +40,7 @@ def job_contract(cluster: ClusterPlan, team: TeamPlan) -> dict[str, Any]:
         "quota": [_quota(team, flavor) for flavor in team.flavors],
         "max_run_time_seconds": team.max_run_time,
         "groups": list(team.groups),
+        "runs_on": list(cluster.dispatch.workers_of(team.name)) if cluster.dispatch else [cluster.name],
     }
 
 

@@ -16,19 +16,26 @@ NOTICE = timedelta(days=7)
 """How long before the end it is told."""
 
 
-def entries(team: Team, today: date) -> Iterator[tuple[Path_, str, Amounts]]:
-    """What the team is guaranteed on that day, each with its place and key: its quota, then what comes on top."""
-    for key, amounts in team.quota.items():
-        yield ("quota", key), key, amounts
+def entries(team: Team, today: date, cluster: str | None = None) -> Iterator[tuple[Path_, str, Amounts]]:
+    """What the team is guaranteed on that day, each with its place and key: its quota, then what comes on top.
+
+    Without a cluster, those of all clusters.
+    """
+    if cluster not in team.cluster_quota:
+        for key, amounts in team.quota.items():
+            yield ("quota", key), key, amounts
+    for name, quota in team.cluster_quota.items():
+        for key, amounts in quota.items() if cluster in (None, name) else ():
+            yield ("cluster_quota", name, key), key, amounts
     for name, extra in team.extra_quota.items():
         if today <= extra.until:
             for key, amounts in extra.quota.items():
                 yield ("extra_quota", name, "quota", key), key, amounts
 
 
-def declared_at(team: Team, kind: str, today: date) -> Path_:
-    """The first entry that guarantees something of the type."""
-    return next((path for path, key, _ in entries(team, today) if key in _keys(instance_types()[kind])), ("quota", kind))
+def declared_at(team: Team, kind: str, today: date, cluster: str | None = None) -> Path_:
+    """The first entry that guarantees something of the type, on that cluster if one is named."""
+    return next((path for path, key, _ in entries(team, today, cluster) if key in _keys(instance_types()[kind])), ("quota", kind))
 
 
 def has_ended(team: Team, kind: str, today: date) -> bool:

@@ -23,7 +23,7 @@ def feasibility_findings(platform: Platform, cluster: ClusterPlan) -> Iterator[F
         yield from _borrowing(platform, team, cluster, queue)
         yield from _order(platform, team, queue)
         yield from _topologies(platform, team, cluster, queue)
-        yield from _devices(platform, team, queue)
+        yield from _devices(platform, team, cluster, queue)
 
 
 def _weights(platform: Platform, cluster: ClusterPlan) -> Iterator[Finding]:
@@ -98,7 +98,7 @@ def _topologies(platform: Platform, team: Team, cluster: ClusterPlan, queue: Tea
         yield Finding("topology-on-some-flavors", Severity.WARNING, where, message, remedy)
 
 
-def _devices(platform: Platform, team: Team, queue: TeamPlan) -> Iterator[Finding]:
+def _devices(platform: Platform, team: Team, cluster: ClusterPlan, queue: TeamPlan) -> Iterator[Finding]:
     """Amounts of vCPU or memory alone bring no accelerators."""
     for flavor in queue.flavors:
         kind = instance_types()[flavor.instance_type]
@@ -107,7 +107,7 @@ def _devices(platform: Platform, team: Team, queue: TeamPlan) -> Iterator[Findin
         own = flavor.nominal()
         held = any(own.get(resource) for resource in (CPU, MEMORY))
         if held and not any(queue.largest[flavor.flavor, resource] for resource in own if is_device(resource)):
-            where = platform.where(team.name, declared_at(team, kind.name, platform.today), key=True)
+            where = platform.where(team.name, declared_at(team, kind.name, platform.today, cluster.name), key=True)
             message = f"team `{team.name}` has vCPUs and memory of {kind.name}, and can use none of its accelerators"
             remedy = "give accelerators or instances; or quota of a type without accelerators"
             yield Finding("quota-without-devices", Severity.ADVICE, where, message, remedy)

@@ -6,6 +6,8 @@ from typing import Any
 
 from config.cluster import Kueue
 from config.environment import Gang, Governance
+from governance.model import DispatchPlan
+from governance.multikueue import configuration as dispatching
 from governance.names import MANAGED_QUEUE_LABEL
 
 _CONCURRENCY = {
@@ -19,8 +21,11 @@ _CONCURRENCY = {
 """Reconciles at once by kind, as Kueue's chart has them; left out, Kueue falls back to one each."""
 
 
-def manager_configuration(governance: Governance, kueue: Kueue) -> dict[str, Any]:
-    """The whole configuration file as data. A part whose presence switches a feature on is there only when it is wanted."""
+def manager_configuration(governance: Governance, kueue: Kueue, dispatch: DispatchPlan | None = None) -> dict[str, Any]:
+    """The whole configuration file as data. A part whose presence switches a feature on is there only when it is wanted.
+
+    `dispatch` is there for a cluster that hands its jobs to others.
+    """
     configuration: dict[str, Any] = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
@@ -41,8 +46,12 @@ def manager_configuration(governance: Governance, kueue: Kueue) -> dict[str, Any
         configuration["resources"] = {"excludeResourcePrefixes": list(kueue.exclude_resources)}
     if governance.idle_compute == "fair_share":
         configuration["fairSharing"] = {"preemptionStrategies": ["LessThanOrEqualToFinalShare", "LessThanInitialShare"]}
-    if governance.gang is not None:
+    if governance.gang is not None and dispatch is None:  # a dispatched job's pods are the worker's to wait for
         configuration["waitForPodsReady"] = _gang(governance.gang)
+    if dispatch is not None and governance.multi_kueue is not None:
+        # For every framework here, Kueue watches its kind on each worker, and takes one without that kind for lost.
+        configuration["integrations"] = {"frameworks": list(governance.multi_kueue.frameworks)}
+        configuration["multiKueue"] = dispatching(governance.multi_kueue, dispatch.origin)
     if kueue.feature_gates:
         configuration["featureGates"] = dict(sorted(kueue.feature_gates.items()))
     return configuration

@@ -100,6 +100,8 @@ class TeamPlan:
     """Fields of the ClusterQueue that aren't declared, for they stay as they were found."""
     largest: Mapping[Cell, int]
     """The most that one job can ever use, by flavor and resource, with all other teams idle."""
+    admission_check: str | None = None
+    """On a manager, the AdmissionCheck that hands the team's jobs to its workers."""
 
     @property
     def stop_policy(self) -> str:
@@ -110,6 +112,31 @@ class TeamPlan:
     def protected(self) -> bool:
         """Whether namespace and queue are protected from deletion: until the team drains."""
         return self.state != "draining"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckPlan:
+    """An AdmissionCheck that hands jobs to some of the workers, with a MultiKueueConfig of the same name."""
+
+    name: str
+    workers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchPlan:
+    """What makes a cluster a manager: it hands its teams' jobs to workers."""
+
+    workers: tuple[str, ...]
+    checks: tuple[CheckPlan, ...]
+    """That of all workers first."""
+    teams: Mapping[str, str]
+    """Each team's check."""
+    origin: str
+    """Label value of what it makes on workers."""
+
+    def workers_of(self, team: str) -> tuple[str, ...]:
+        """The workers of one team."""
+        return next(check.workers for check in self.checks if check.name == self.teams[team])
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +151,7 @@ class ClusterPlan:
     kinds: Mapping[str, InstanceType]
     """Instance types that groups or quotas name."""
     capacity: Mapping[str, Resources]
-    """What the groups hold, by instance type, in base units."""
+    """What the groups hold, by instance type, in base units; on a manager, the groups of its workers."""
     covered: tuple[str, ...]
     topologies: tuple[TopologyPlan, ...]
     flavors: Mapping[str, FlavorPlan]
@@ -139,6 +166,10 @@ class ClusterPlan:
     """Kueue's manager configuration."""
     platform: PlatformPlan | None = None
     """What the platform layer builds below it; None for a cluster that is there already."""
+    dispatch: DispatchPlan | None = None
+    """None for a cluster that runs its jobs itself."""
+    manager_cluster: str | None = None
+    """The cluster that hands jobs to this one; None without."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from config.catalogue import InstanceType
+from config.catalogue import InstanceType, instance_types
 from config.cluster import InstanceGroup, NetworkLayout
 from config.environment import HOSTNAME
 from governance.allocatable import allocatable
@@ -46,7 +46,7 @@ def nodes(cluster: ClusterPlan) -> list[NodeSpec]:
     levels = {level for topology in cluster.topologies for level in topology.levels}
     zones = cluster.declared.network.zones if cluster.declared.kind == "hyperpod" else ()
     return [
-        node(name, index, group, cluster.kinds[group.instance_type], levels, zones)
+        node(name, index, group, instance_types()[group.instance_type], levels, zones)
         for name, group in sorted(cluster.groups.items())
         for index in range(group.count)
     ]

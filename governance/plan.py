@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from config.catalogue import InstanceType, instance_types
@@ -17,17 +17,19 @@ from governance.adopted import adopted_findings
 from governance.backends import feature_findings, limit_findings
 from governance.checks import platform_findings
 from governance.cluster_checks import cluster_findings
+from governance.cohorts import cohort_of, cohort_plans
 from governance.extra_quota import as_if_none_had_ended
 from governance.flavors import FlavorPlan, adopted, flavor, order
 from governance.largest_job import largest_job_findings
 from governance.manager import manager_configuration
-from governance.model import ClusterPlan, CohortPlan, FlavorQuota, Plan, PriorityClassPlan, TeamPlan, cells
+from governance.model import ClusterPlan, DispatchPlan, FlavorQuota, Plan, PriorityClassPlan, TeamPlan, cells
+from governance.multikueue import dispatched, manager_and_workers, multikueue_findings
 from governance.platform.checks import build_findings, built_findings
 from governance.platform.model import PlatformPlan
 from governance.platform.plan import platform_plan
-from governance.quotas import ByType, capacity, sum_by_type
-from governance.sharing import Member, Quota, limits, parents_first, potentials
-from governance.team_amounts import TeamAmounts, team_amounts
+from governance.quotas import ByType, sum_by_type
+from governance.sharing import Member, Quota, limits, potentials
+from governance.team_amounts import ClusterAmounts, TeamAmounts, cluster_amounts, together
 from governance.units import COVERED, PODS, Resources
 from governance.waivers import set_aside
 
@@ -38,16 +40,16 @@ def plan(platform: Platform) -> Plan:
         *platform.findings,
         *platform_findings(platform),
         *feature_findings(platform),
+        *multikueue_findings(platform),
         *build_findings(platform),
     ]
-    clusters = {
-        name: _cluster(name, declared, platform, findings) for name, declared in sorted(platform.environment.clusters.items())
-    }
+    clusters = _clusters(platform, findings)
+    running = [cluster for cluster in clusters.values() if cluster.dispatch is None]
 
     def lasting(name: str) -> ClusterPlan:
-        return _cluster(name, clusters[name].declared, as_if_none_had_ended(platform), [])
+        return _clusters(as_if_none_had_ended(platform), [])[name]
 
-    findings.extend(largest_job_findings(platform, clusters.values(), lasting))
+    findings.extend(largest_job_findings(platform, running, lasting))
     return Plan(platform.name, platform.environment.governance.backend, clusters, tuple(by_place(set_aside(platform, findings))))
 
 
@@ -67,14 +69,31 @@ class _Shared:
     covered: tuple[str, ...]
 
 
-def _cluster(name: str, declared: Cluster, platform: Platform, findings: list[Finding]) -> ClusterPlan:
-    governance = platform.environment.governance
-    teams = [team for team in platform.teams.values() if team.clusters is None or name in team.clusters]
-    amounts = {team.name: team_amounts(team, declared, platform, findings) for team in teams}
-    held = capacity(name, declared.instance_groups, platform, findings)
-    shared = _shared(platform, declared, amounts.values(), held)
-    queues = {team.name: _team(team, shared, amounts[team.name]) for team in teams}
-    cohorts = _cohorts(shared, held, sum_by_type(a.nominal for a in amounts.values()))
+def _clusters(platform: Platform, findings: list[Finding]) -> dict[str, ClusterPlan]:
+    """All clusters by name. A manager shares out what its workers hold."""
+    declared = dict(sorted(platform.environment.clusters.items()))
+    manager, workers = manager_and_workers(platform) or (None, ())
+    found = {name: cluster_amounts(name, one, platform, findings) for name, one in declared.items() if name != manager}
+    plans = {name: _cluster(name, declared[name], platform, amounts, findings) for name, amounts in found.items()}
+    if manager is not None:
+        dispatch = dispatched(platform, workers, found)
+        amounts = together({name: found[name] for name in workers})
+        plans[manager] = _cluster(manager, declared[manager], platform, amounts, findings, dispatch)
+    return {name: replace(plans[name], manager_cluster=manager) if name in workers else plans[name] for name in declared}
+
+
+def _cluster(
+    name: str,
+    declared: Cluster,
+    platform: Platform,
+    found: ClusterAmounts,
+    findings: list[Finding],
+    dispatch: DispatchPlan | None = None,
+) -> ClusterPlan:
+    governance, amounts, held = platform.environment.governance, found.teams, found.capacity
+    shared = _shared(platform, found)
+    queues = {team: _team(platform.teams[team], shared, of_team) for team, of_team in amounts.items()}
+    cohorts = cohort_plans(governance, _pool(shared, held, sum_by_type(a.nominal for a in amounts.values())))
     reach = potentials(
         [Member(c.name, c.parent, cells(c.pool)) for c in cohorts],
         [Member(t.name, t.cohort, cells(t.flavors)) for t in queues.values()],
@@ -91,11 +110,15 @@ def _cluster(name: str, declared: Cluster, platform: Platform, findings: list[Fi
         flavors=shared.flavors,
         cohorts=cohorts,
         priority_classes=_priority_classes(platform),
-        teams={team: replace(queue, largest=reach[team]) for team, queue in queues.items()},
+        teams={
+            team: replace(queue, largest=reach[team], admission_check=dispatch.teams[team] if dispatch else None)
+            for team, queue in queues.items()
+        },
         enforce_queue_label=governance.enforce_queue_label,
         kueue=declared.kueue,
-        manager=manager_configuration(governance, declared.kueue),
+        manager=manager_configuration(governance, declared.kueue, dispatch),
         platform=_platform(platform, name, declared),
+        dispatch=dispatch,
     )
     findings.extend(adopted_findings(platform, result, {team: a.nominal for team, a in amounts.items()}))
     findings.extend(cluster_findings(platform, result))
@@ -114,9 +137,10 @@ def _platform(platform: Platform, name: str, declared: Cluster) -> PlatformPlan 
         return None
 
 
-def _shared(platform: Platform, declared: Cluster, amounts: Iterable[TeamAmounts], held: ByType) -> _Shared:
+def _shared(platform: Platform, found: ClusterAmounts) -> _Shared:
+    amounts, held = found.teams.values(), found.capacity
     groups: dict[str, list[InstanceGroup]] = {}
-    for group in declared.instance_groups.values():
+    for group in found.groups.values():
         groups.setdefault(group.instance_type, []).append(group)
     used = set(groups)
     resources: set[str] = {resource for of_type in held.values() for resource in of_type}
@@ -135,7 +159,7 @@ def _shared(platform: Platform, declared: Cluster, amounts: Iterable[TeamAmounts
 
 
 def _team(team: Team, shared: _Shared, amounts: TeamAmounts) -> TeamPlan:
-    cohort = _cohort(team, shared.platform)
+    cohort = cohort_of(team, shared.platform.environment.governance)
     fair = shared.platform.environment.governance.idle_compute == "fair_share"
     covered = (*shared.covered, PODS) if team.max_pods is not None else shared.covered
     kinds = order((shared.kinds[kind] for kind in {kind for by_type in amounts.listed() for kind in by_type}), team.flavors)
@@ -172,6 +196,16 @@ def _team(team: Team, shared: _Shared, amounts: TeamAmounts) -> TeamPlan:
     )
 
 
+def _labels(team: Team) -> dict[str, str]:
+    return {
+        **team.labels,
+        names.MANAGED_QUEUE_LABEL: "true",
+        names.QUOTA_ID_LABEL: team.name,
+        names.TEAM_LABEL: team.name,
+        names.STATE_LABEL: team.state,
+    }
+
+
 def _or(value: str | None, default: str) -> str:
     return default if value is None else value
 
@@ -196,48 +230,20 @@ def _quotas(team: Team, cohort: str | None, kind: str, covered: tuple[str, ...],
     ]
     if team.max_pods is not None:
         # A cap is the team's own: neither lent nor borrowed.
-        quotas.append(Quota(PODS, team.max_pods, 0, 0) if cohort else Quota(PODS, team.max_pods))
+        most = team.max_pods * amounts.clusters
+        quotas.append(Quota(PODS, most, 0, 0) if cohort else Quota(PODS, most))
     return tuple(quotas)
 
 
-def _labels(team: Team) -> dict[str, str]:
-    return {
-        **team.labels,
-        names.MANAGED_QUEUE_LABEL: "true",
-        names.QUOTA_ID_LABEL: team.name,
-        names.TEAM_LABEL: team.name,
-        names.STATE_LABEL: team.state,
-    }
-
-
-def _cohort(team: Team, platform: Platform) -> str | None:
-    """A team that doesn't share stands outside every cohort, unless its department keeps it (then with limits of 0)."""
-    if team.department in platform.environment.governance.departments:
-        return team.department
-    return None if team.sharing.strategy == "dont_lend" else platform.environment.governance.root_cohort
-
-
-def _cohorts(shared: _Shared, held: ByType, guaranteed: ByType) -> tuple[CohortPlan, ...]:
-    governance = shared.platform.environment.governance
-    pool: tuple[FlavorQuota, ...] = ()
-    if governance.idle_sharing:
-        pool = tuple(
-            FlavorQuota(shared.flavors[kind].name, kind, _unowned(shared.covered, held[kind], guaranteed.get(kind, {})))
-            for kind in shared.kinds
-            if kind in held
-        )
-    departments, root = governance.departments, governance.root_cohort
-    return (
-        CohortPlan(root, None, None, pool),
-        *(
-            CohortPlan(name, None, None) if departments[name].alone else CohortPlan(name, above or root, departments[name].weight)
-            for name, above in _parents_first({name: department.parent for name, department in departments.items()})
-        ),
+def _pool(shared: _Shared, held: ByType, guaranteed: ByType) -> tuple[FlavorQuota, ...]:
+    """Capacity that no team owns, where it may be borrowed."""
+    if not shared.platform.environment.governance.idle_sharing:
+        return ()
+    return tuple(
+        FlavorQuota(shared.flavors[kind].name, kind, _unowned(shared.covered, held[kind], guaranteed.get(kind, {})))
+        for kind in shared.kinds
+        if kind in held
     )
-
-
-def _parents_first(parents: Mapping[str, str | None]) -> list[tuple[str, str | None]]:
-    return [(name, parents[name]) for name in parents_first(parents)]
 
 
 def _unowned(covered: tuple[str, ...], held: Resources, guaranteed: Resources) -> tuple[Quota, ...]:

@@ -20,14 +20,16 @@ ByType = dict[str, dict[str, int]]
 """Amounts in base units, by instance type and resource."""
 
 
-def guarantees(team: Team, cluster: Cluster, platform: Platform, findings: list[Finding]) -> tuple[ByType, frozenset[str]]:
-    """A team's guaranteed amounts, and the types of which they are declared in whole instances alone.
+def guarantees(
+    team: Team, name: str, cluster: Cluster, platform: Platform, findings: list[Finding]
+) -> tuple[ByType, frozenset[str]]:
+    """A team's guaranteed amounts on the cluster of that name, and the types of which they are declared in whole instances alone.
 
     Entries that mean the same type add up. What can't be resolved becomes a finding and counts for nothing.
     """
     parts: dict[str, list[Request]] = {}
     whole: dict[str, bool] = {}
-    for path, key, amounts in entries(team, platform.today):
+    for path, key, amounts in entries(team, platform.today, name):
         try:
             requests = _requests(key, amounts, cluster)
         except AmountError as error:

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Protocol
 from governance.model import ClusterPlan
 
 if TYPE_CHECKING:
-    from components.site import Site  # rendering imports this package, and no pulumi
+    from components.site import Site, Worker  # rendering imports this package, and no pulumi
 
 
 class GovernanceBackend(Protocol):
-    """Declares the governance of one cluster, exactly as planned."""
+    """Declares the governance of one cluster, exactly as planned; of a worker, says what its manager needs."""
 
-    def __call__(self, cluster: ClusterPlan, site: "Site") -> None: ...
+    def __call__(self, cluster: ClusterPlan, site: "Site") -> "Worker | None": ...
 
 
 def governance_backend(name: str) -> GovernanceBackend:

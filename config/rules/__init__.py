@@ -17,6 +17,7 @@ from config.rules.hyperpod import HYPERPOD
 from config.rules.instance_groups import INSTANCE_GROUPS
 from config.rules.jobs import JOBS
 from config.rules.model import Category, Rule
+from config.rules.multikueue import MULTI_CLUSTER
 from config.rules.network import NETWORK
 from config.rules.ownership import OWNERSHIP
 from config.rules.priorities import PRIORITIES
@@ -44,6 +45,7 @@ CATEGORIES: tuple[Category, ...] = (
     BACKENDS,
     ADOPTION,
     CLUSTERS,
+    MULTI_CLUSTER,
     NETWORK,
     EKS,
     HYPERPOD,

@@ -154,6 +154,14 @@ FORMATS = Category(
             example=Example(environment="clusters: {main: {kueue: {frameworks: [batch/jobs]}}}"),
         ),
         _value(
+            "framework-not-dispatched",
+            "A kind of job that MultiKueue doesn't dispatch",
+            "Kueue rejects every job of the kind on the manager, or leaves it to run there beside every quota.",
+            "Remove it from the list; submit jobs of the kind on a worker.",
+            source="Kueue 0.16, MultiKueue adapters",
+            example=Example(environment="governance: {multi_kueue: {manager: hub, workers: [main], frameworks: [deployment]}}"),
+        ),
+        _value(
             "cron",
             "Text that is no schedule",
             "SageMaker refuses the whole cluster for it.",

@@ -14,7 +14,7 @@ _GROUPS = ("instance_groups", "restricted_instance_groups")
 TOLD_OF_TEAMS = frozenset(
     {
         *("apiVersion", "name", "quota", "weight", "sharing", "state", "default_priority", "access", "default_queue"),
-        *("department", "preemption", "max_run_time"),
+        *("department", "preemption", "max_run_time", "cluster_quota"),
     }
 )
 """Fields of a team's file that the comparison of its plans tells already."""

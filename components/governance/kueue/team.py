@@ -1,7 +1,7 @@
 """A team on one cluster."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pulumi
 
@@ -9,7 +9,9 @@ from components.base import SEPARATOR, KubernetesObject, PlatformComponent
 from components.governance.kueue.access import SharedAccess
 from components.governance.kueue.admission import AdmissionRules
 from components.governance.kueue.foundation import Foundation
+from components.governance.kueue.manifests import multikueue
 from components.governance.kueue.manifests import team as manifests
+from components.governance.kueue.multikueue import WorkerAccount
 from governance.model import ClusterPlan, TeamPlan
 
 _NAMESPACE_TIMEOUTS = pulumi.CustomTimeouts(delete="10m")
@@ -28,6 +30,10 @@ class Shared:
     access: SharedAccess
     entries: Mapping[str, Sequence[pulumi.Resource]]
     """EKS access entries of the members' IAM roles, by team."""
+    account: WorkerAccount | None = None
+    """That of the manager that hands jobs to the cluster."""
+    checks: Mapping[str, pulumi.Resource] = field(default_factory=dict)
+    """Checks that hand jobs to other clusters, by name."""
 
 
 class Team(PlatformComponent, module="kueue"):
@@ -68,11 +74,16 @@ class Team(PlatformComponent, module="kueue"):
             )
             for suffix, manifest in manifests.local_queues(team).items()
         ]
+        entered: list[pulumi.Resource] = [namespace, *queues]
+        if shared.account is not None:
+            binding = multikueue.dispatcher_binding(shared.cluster, team)
+            after = [namespace, *queues, shared.account.dispatcher]
+            entered.append(self.declare("dispatcher-binding", binding, depends_on=after))
         self.declare(
             "rolebinding",
             manifests.role_binding(team),
             protect=team.protected,
-            depends_on=[namespace, shared.access.member, *queues, *shared.entries.get(team.name, ())],
+            depends_on=[*entered, shared.access.member, *shared.entries.get(team.name, ())],
         )
         self.finish()
 
@@ -81,4 +92,5 @@ def _below(team: TeamPlan, shared: Shared) -> list[pulumi.Resource]:
     """What the team's queue names, or needs before it."""
     flavors: list[KubernetesObject] = [shared.foundation.flavors[quota.flavor] for quota in team.flavors]
     cohort = [shared.foundation.cohorts[team.cohort]] if team.cohort is not None else []
-    return [*shared.ready, shared.rules.flavor_guard, *flavors, *cohort]
+    check = [shared.checks[team.admission_check]] if team.admission_check is not None else []
+    return [*shared.ready, shared.rules.flavor_guard, *flavors, *cohort, *check]

@@ -8,14 +8,14 @@ from components.governance.kueue.access import SharedAccess
 from components.governance.managed.addon import TaskGovernance
 from components.governance.managed.scheduler import Scheduler
 from components.governance.managed.team import Team
-from components.site import Site
+from components.site import Site, Worker
 from governance.model import ClusterPlan
 
 
-def declare_governance(cluster: ClusterPlan, site: Site) -> None:
+def declare_governance(cluster: ClusterPlan, site: Site) -> Worker | None:
     """The add-on, the scheduler configuration, each team's quota, and the teams' access.
 
-    AWS owns the Kueue objects that it makes of these; none is declared here.
+    AWS owns the Kueue objects that it makes of these; none is declared here, and no cluster is a worker.
     """
     cloud = site.cloud
     if cloud is None:
@@ -35,3 +35,4 @@ def declare_governance(cluster: ClusterPlan, site: Site) -> None:
     entries = declare_access_entries(cluster, site, {name: [team.quota] for name, team in teams.items()})
     for name, team in teams.items():
         team.admit(access.member, entries.get(name, ()))
+    return None

@@ -27,6 +27,7 @@ POLICY_CASES = {
     "departments": "departments: {research: {}}",
     "names of existing objects": "names: {root_cohort: all}",
     "own choice of the resources that queues count": "resources: [cpu, memory]",
+    "dispatching to other clusters": "multi_kueue: {manager: main, workers: [other]}",
     "gang scheduling from the declaration": "gang: {}",
     "own topology levels": "topology: {levels: [a]}",
     "topology switched off": "topology: {enabled: false}",

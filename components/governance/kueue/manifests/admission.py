@@ -15,6 +15,9 @@ ADMISSION = "admissionregistration.k8s.io/v1"
 QUEUE_LABEL_RULE = "hyperpod-queue-label"
 MAX_RUN_TIME_RULE = "hyperpod-max-run-time"
 FLAVOR_GUARD = "hyperpod-flavor-guard"
+ONLY_DISPATCHED = "hyperpod-only-dispatched"
+_GATE = "kueue.x-k8s.io/admission"
+"""Scheduling gate of a pod that waits for Kueue."""
 
 _JOBS: dict[str, tuple[str, ...]] = {
     "": ("pods",),
@@ -62,6 +65,8 @@ def rules(cluster: ClusterPlan) -> list[tuple[Manifest, Manifest]]:
         wanted.append(queue_label_rule())
     if any(team.max_run_time is not None for team in cluster.teams.values()):
         wanted.append(max_run_time_rule())
+    if cluster.dispatch is not None and cluster.policy.multi_kueue is not None:
+        wanted.append(only_dispatched_rule(cluster.policy.multi_kueue.frameworks))
     return [(policy, binding(policy)) for policy in wanted]
 
 
@@ -131,6 +136,24 @@ def flavor_guard() -> Manifest:
     )
 
 
+def only_dispatched_rule(frameworks: Iterable[str]) -> Manifest:
+    """Nothing of a team runs on its manager: of what isn't dispatched, pods would start there beside every quota.
+
+    A pod that Kueue holds by its gate is a copy of one that runs on a worker.
+    """
+    return _policy(
+        ONLY_DISPATCHED,
+        _in_team_namespaces({"": ("pods",)}, operations=("CREATE",)),
+        match_conditions=[],
+        variables=[],
+        expression=f"object.spec.?schedulingGates.orValue([]).exists(gate, gate.name == '{_GATE}')",
+        message=(
+            "'no pod runs on this cluster, which hands jobs to others; it takes jobs with the label "
+            f"{QUEUE_LABEL} of these kinds: {', '.join(frameworks)}'"
+        ),
+    )
+
+
 def binding(policy: Manifest) -> Manifest:
     """Puts a policy into force: what fails it is refused."""
     name = policy["metadata"]["name"]
@@ -170,7 +193,7 @@ def _label(key: str) -> list[dict[str, str]]:
     ]
 
 
-def _in_team_namespaces(*kinds: dict[str, tuple[str, ...]]) -> dict[str, Any]:
+def _in_team_namespaces(*kinds: dict[str, tuple[str, ...]], operations: tuple[str, ...] = ("CREATE", "UPDATE")) -> dict[str, Any]:
     groups = sorted({group for by_group in kinds for group in by_group})
     return {
         "matchPolicy": "Equivalent",
@@ -180,7 +203,7 @@ def _in_team_namespaces(*kinds: dict[str, tuple[str, ...]]) -> dict[str, Any]:
         },
         "objectSelector": {},
         "resourceRules": [
-            _resource_rule(group, sorted(r for by_group in kinds for r in by_group.get(group, ())), "CREATE", "UPDATE")
+            _resource_rule(group, sorted(r for by_group in kinds for r in by_group.get(group, ())), *operations)
             for group in groups
         ],
     }

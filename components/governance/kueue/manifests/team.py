@@ -46,6 +46,9 @@ def cluster_queue(team: TeamPlan) -> Manifest:
         "fairSharing": {"weight": str(team.weight)},
     }
     spec = {field: value for field, value in spec.items() if field not in kept}
+    if team.admission_check is not None:
+        # For every flavor: Kueue takes no MultiKueue check for some of them.
+        spec["admissionChecksStrategy"] = {"admissionChecks": [{"name": team.admission_check}]}
     if groups := resource_groups(team.flavors, team.covered):
         spec["resourceGroups"] = groups
     # A queue that is held or drained is not Active, and waiting for it would never end.
