@@ -119,6 +119,7 @@ def test_without_a_gang_a_job_stays_half_started(world: World) -> None:
     time.sleep(TIMEOUT + 2)
     assert world.told("Admitted")["status"] == "True", "it holds the quota of both nodes"
     assert world.told("Evicted")["status"] == ""
+    assert world.told("PodsReady")["status"] == "", "by this a live cluster is told from one with a gang"
     assert world.running() == 1
     world.clear()
 

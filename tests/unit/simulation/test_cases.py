@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -188,3 +189,19 @@ def test_lanes_that_a_third_case_joins_are_one(tmp_path: Path, cluster: ClusterP
     assert [[c.name for c in lane] for lane in lanes(load_cases(write(tmp_path, text), cluster))] == [["a"], ["b"]]
     joined = text + case("c", "ml.p5.48xlarge", "ml.g6.12xlarge")
     assert [[c.name for c in lane] for lane in lanes(load_cases(write(tmp_path, joined), cluster))] == [["a", "b", "c"]]
+
+
+def test_the_page_of_scenarios_tells_of_every_case_in_the_files_own_lines() -> None:
+    page = (ROOT / "docs/scenarios.md").read_text()
+    cluster = plan(Project(ROOT).load("local")).clusters["local"]
+    assert [case.name for case in load_cases(ROOT, cluster) if f"`{case.name}`" not in page] == []
+    lines: set[str] = set()
+    shown = 0
+    for block in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL):
+        for line in block.splitlines():
+            if line.startswith("# "):
+                lines = {one.strip() for one in (ROOT / line.removeprefix("# ")).read_text().splitlines()}
+            else:
+                assert line.strip() in lines, line
+                shown += 1
+    assert shown > 100
