@@ -53,6 +53,11 @@ def _kinds(incomplete: str) -> list[str]:
     return [name for name in instance_types() if name.startswith(incomplete)]
 
 
+def _teams(context: typer.Context, incomplete: str) -> list[str]:
+    """Completion: the project's teams."""
+    return sorted(file.stem for file in (root_of(context) / "teams").glob(f"{incomplete}*.yaml"))
+
+
 def topology(  # noqa: PLR0913, PLR0917 - options
     context: typer.Context,
     stack: StackOption = "local",
@@ -71,10 +76,14 @@ def topology(  # noqa: PLR0913, PLR0917 - options
     per_pod: Annotated[
         int | None, typer.Option("--per-pod", min=1, help="Also the largest job of pods with so many accelerators each.")
     ] = None,
-    vcpu: Annotated[float, typer.Option("--vcpu", min=0, help="With --per-pod: vCPUs of such a pod.")] = 0,
-    memory_gib: Annotated[float, typer.Option("--memory-gib", min=0, help="With --per-pod: GiB of such a pod.")] = 0,
+    vcpu: Annotated[float, typer.Option("--vcpu", min=0, max=10_000, help="With --per-pod: vCPUs of such a pod.")] = 0,
+    memory_gib: Annotated[
+        float, typer.Option("--memory-gib", min=0, max=1_000_000, help="With --per-pod: GiB of such a pod.")
+    ] = 0,
     job: Annotated[str | None, typer.Option("--job", help="Verify where this job's pods stand; exit 1 if wrong.")] = None,
-    team: Annotated[str | None, typer.Option("--team", help="With --job or --verify: look into this team's namespace.")] = None,
+    team: Annotated[
+        str | None, typer.Option("--team", help="With --job or --verify: look into this team's namespace.", autocompletion=_teams)
+    ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="Verify all running jobs that ask for a topology.")] = False,
     form: Annotated[Format, typer.Option("--format", "-f", help="A tree, a chart, a picture, or data.")] = Format.TEXT,
     as_json: JsonOption = False,

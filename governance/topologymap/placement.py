@@ -93,7 +93,7 @@ class Placement:
     domains: Mapping[str, tuple[str, ...]]
     """Pods by domain of that level."""
     least: int | None
-    """The fewest domains of the level that the pods would have needed with others as they stand now; None where unknown."""
+    """With a preference: the fewest domains of the level that would have done, with others as they stand. None where unknown."""
     problems: tuple[str, ...]
 
 
@@ -133,7 +133,7 @@ def _verify(podset: PodSet, nodes: Mapping[str, Node], section: Section | None) 
     domains: dict[str, list[str]] = {}
     for pod in bound:
         domains.setdefault(_value(nodes.get(pod.node), level, levels) or "", []).append(pod.name)
-    least = _least(podset, section, level, len(bound)) if section else None
+    least = _least(podset, section, level, len(domains)) if section and wish.preferred else None
     found = {value: tuple(sorted(names)) for value, names in sorted(domains.items())}
     return Placement(podset, state, level, found, least, (*broken, *astray))
 
@@ -192,10 +192,11 @@ def _words(spread: Counter[str]) -> str:
     return ", ".join(f"{value} ({count} pod{'s' * (count > 1)})" for value, count in sorted(spread.items()))
 
 
-def _least(podset: PodSet, section: Section, level: str, pods: int) -> int | None:
+def _least(podset: PodSet, section: Section, level: str, domains: int) -> int | None:
     """With what this pod set holds given back, and all others as they are."""
-    if not pods or not podset.per_pod or podset.assigned is None:
-        return None
+    if domains < 2 or not podset.per_pod or podset.assigned is None:
+        return domains if domains == 1 else None
     own = (f"{podset.namespace}/{podset.workload}", podset.name)
     without = replace(section, holds=tuple(hold for hold in section.holds if (hold.workload, hold.podset) != own))
-    return least_domains((pods_in(without, domain, podset.per_pod) for domain in without.level(level)), pods)
+    bound = sum(bool(pod.node) for pod in podset.pods)
+    return least_domains((pods_in(without, domain, podset.per_pod) for domain in without.level(level)), bound)
