@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
+import time
 from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +14,9 @@ from sandbox.layout import HOST
 
 Object = dict[str, Any]
 _TIMEOUT: Final = 30.0
+_TRIES: Final = 4
+_PAUSE: Final = 0.25
+"""Seconds."""
 
 
 class ApiServer:
@@ -51,7 +55,7 @@ class ApiServer:
 
     def put(self, collection: str, body: Object, *, replace: bool = True) -> None:
         """Create the object; where it exists, replace it or let it be. Raises SandboxError."""
-        status, content = self.request("POST", collection, body)
+        status, content = self._asked("POST", collection, body)
         if status == 409 and not replace:
             return
         if status != 409:
@@ -61,16 +65,31 @@ class ApiServer:
         for _ in range(5):  # controllers may write in between
             version = self.get(path)["metadata"]["resourceVersion"]
             wanted = {**body, "metadata": {**body["metadata"], "resourceVersion": version}}
-            status, content = self.request("PUT", path, wanted)
+            status, content = self._asked("PUT", path, wanted)
             if status != 409:
                 break
         self._check("PUT", path, status, content)
 
     def _object(self, method: str, path: str) -> Object:
-        status, content = self.request(method, path)
+        status, content = self._asked(method, path)
         self._check(method, path, status, content)
         found: Object = json.loads(content)
         return found
+
+    def _asked(self, method: str, path: str, body: Object | None = None) -> tuple[int, bytes]:
+        """The same as `request`, once more where the server hangs up: on a busy machine it drops requests that took too long.
+
+        What it may have done all the same is found out by the answer, 409. Raises SandboxError.
+        """
+        for _ in range(_TRIES - 1):
+            try:
+                return self.request(method, path, body)
+            except (ConnectionError, HTTPException):
+                time.sleep(_PAUSE)
+        try:
+            return self.request(method, path, body)
+        except (ConnectionError, HTTPException) as error:
+            raise SandboxError(f"the sandbox's API server does not answer {method} {path}: {error}") from error
 
     @staticmethod
     def _check(method: str, path: str, status: int, content: bytes) -> None:

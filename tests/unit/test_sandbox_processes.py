@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from http.client import RemoteDisconnected
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import psutil
 import pytest
 
 from sandbox import local, state
+from sandbox.apiserver import ApiServer
 from sandbox.children import Children, tail
 from sandbox.errors import SandboxError
 from sandbox.layout import Layout
@@ -319,3 +321,30 @@ def test_sandboxes_are_the_folders(cache: Path) -> None:
 
 def test_status_as_data(tmp_path: Path) -> None:
     assert json.loads(json.dumps(state.status_of("x", tmp_path, {}).as_dict()))["phase"] == "stopped"
+
+
+class Busy(ApiServer):
+    """An API server that hangs up on some requests, after it has done what they ask for."""
+
+    def __init__(self, drops: int) -> None:
+        self.drops = drops
+        self.there: set[str] = set()
+
+    def request(self, method: str, path: str, body: Any = None, *, timeout: float = 0) -> tuple[int, bytes]:
+        exists = bool(body) and body["metadata"]["name"] in self.there
+        if body:
+            self.there.add(body["metadata"]["name"])
+        if self.drops:
+            self.drops -= 1
+            raise RemoteDisconnected("hung up")
+        return (409 if exists and method == "POST" else 200), b'{"metadata": {"resourceVersion": "1"}}'
+
+
+def test_a_request_on_which_the_server_hung_up_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sandbox.apiserver._PAUSE", 0)
+    for replace in (True, False):
+        api = Busy(drops=3)
+        api.put("/api/v1/namespaces", {"metadata": {"name": "a"}}, replace=replace)
+        assert (api.there, api.drops) == ({"a"}, 0)
+    with pytest.raises(SandboxError, match="does not answer GET /readyz: hung up"):
+        Busy(drops=4).get("/readyz")
