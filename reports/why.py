@@ -70,7 +70,7 @@ def _whose(one: Held) -> str:
         return "its queue's own"
     lenders = ", ".join(f"{who} {number(one.resource, amount)}" for who, amount in one.lenders.items())
     share = "all" if one.borrowed == one.amount else number(one.resource, one.borrowed)
-    return f"{share} borrowed" + (f"; left idle now: {lenders}" if lenders else "; nothing more is idle")
+    return f"{share} borrowed" + (f" from what others leave unused: {lenders}" if lenders else "")
 
 
 def _event(event: Happened) -> str:

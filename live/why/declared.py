@@ -10,10 +10,10 @@ from config.load import Platform
 from config.team import Team
 from governance.amounts import specification
 from governance.extra_quota import declared_at
-from governance.model import ClusterPlan, TeamPlan
+from governance.model import ClusterPlan, FlavorQuota, TeamPlan
 from governance.remedies import Supplies, borrowing_for, larger_borrowing
 from governance.sharing import Cell, Quota
-from governance.units import CPU, MEMORY, is_device, mig_resource, percent
+from governance.units import CPU, MEMORY, is_device, mig_resource, percent, shown
 
 _MIB = 1024 * 1024
 
@@ -28,6 +28,8 @@ class Change:
     text: str
     quotas: Mapping[Cell, Quota]
     """The queue's quotas with it, in Kueue's units."""
+    over: bool = False
+    """Whether guarantees are then above the cluster's capacity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +65,28 @@ class Declared:
         where = self.platform.where(plan.name, path, key=True)
         name = ".".join(str(part) for part in path)
         text = f"raise {name} to at least {value} ({where})"
+        over = self._over(plan, found, asked)
+        if over:
+            text += f"; guarantees are then {over} above the cluster's capacity"
         changed = {(flavor, r): _raised(live[flavor, r], n) for r, n in wanted.items() if (flavor, r) in live}
-        return Change(str(where.file), name, value, text, changed) if value else None
+        return Change(str(where.file), name, value, text, changed, bool(over)) if value else None
+
+    def _over(self, plan: TeamPlan, flavor: FlavorQuota, asked: Mapping[str, int]) -> str:
+        """How far the guarantees of the flavor's type would be above what the cluster has; empty where they aren't."""
+        held = self.cluster.capacity.get(flavor.instance_type, {})
+        own = flavor.nominal()
+        for resource, amount in asked.items():
+            others = sum(
+                one.nominal().get(resource, 0)
+                for team in self.cluster.teams.values()
+                if team.name != plan.name
+                for one in team.flavors
+                if one.flavor == flavor.flavor
+            )
+            beyond = others + max(amount, own.get(resource, 0)) - held.get(resource, 0)
+            if beyond > 0:
+                return f"{shown(resource, beyond)} {resource}"
+        return ""
 
     def borrowing(self, queue: str, flavor: str, wanted: Mapping[str, int], live: Mapping[Cell, Quota]) -> Change | None:
         """The team's borrow limit raised so that it can reach `wanted` with others idle."""

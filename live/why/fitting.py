@@ -36,8 +36,15 @@ def unfitting(context: Context) -> Iterator[Cause]:
         yield from wrong
         return
     trial = Trial(context, needs)
-    found = [cause for need in needs for cause in (*_short(trial, need), *_placed(trial, need))]
+    found = [cause for need in needs for cause in _of(trial, need)]
     yield from sorted(found, key=lambda cause: cause.when is not When.NEVER)
+
+
+def _of(trial: Trial, need: Need) -> Iterator[Cause]:
+    """Quota, and nodes; where quota is short, not that others run there: whose end helps has been checked on both."""
+    short, placed = list(_short(trial, need)), list(_placed(trial, need))
+    yield from short
+    yield from (one for one in placed if not short or one.when is When.NEVER or one.reason is not Reason.TOPOLOGY_BLOCK)
 
 
 def _uncovered(context: Context, asked: Demand) -> Cause:

@@ -46,7 +46,7 @@ class Reason(StrEnum):
     PREEMPTING = "preempting"
     """Kueue has chosen workloads to preempt for it, and waits until they have gone."""
     PRIORITY_BEHIND = "priority-behind"
-    """Others of its queue come first: higher priority, or as old."""
+    """Others of its queue come first: a higher priority, or the same and older."""
     QUEUE_HELD = "queue-held"
     """Its queue is stopped."""
     QUEUE_INACTIVE = "queue-inactive"

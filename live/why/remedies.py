@@ -155,9 +155,16 @@ def _changed(trial: Trial, change: Change, *, own: bool) -> Remedy:
     at_once = trial.fits(changed=change.quotas)
     reclaimed = own and trial.context.reclaim() == "Any"
     text = change.text
-    if not at_once:
+    if not at_once and not change.over:
         text += "; it then takes back what others borrow" if reclaimed else "; it then waits until others leave enough idle"
-    return Remedy("change", text, file=change.file, field=change.field, value=change.value, checked=at_once or reclaimed)
+    return Remedy(
+        "change",
+        text,
+        file=change.file,
+        field=change.field,
+        value=change.value,
+        checked=(at_once or reclaimed) and not change.over,
+    )
 
 
 def behind(workloads: Sequence[Object]) -> str:

@@ -130,7 +130,9 @@ def test_no_borrow_limit_helps_where_nobody_has_that_much(tmp_path: Path) -> Non
     declared = project(tmp_path, "quota: {ml.p5.48xlarge: {accelerators: 8}}\nsharing: {borrow_limit: 50}\n")
     found = why(declared, workload("j", 8, pods=6, conditions=(pending(),)))
     assert str(found.causes[0].reason) == "never-fits"
-    assert list(changes(found)) == [f"quota.{KIND}"], "there are 40 in all"
+    (change,) = changes(found).values()
+    assert (change.field, change.value, change.checked) == (f"quota.{KIND}", "accelerators: 48", False), "there are 40 in all"
+    assert "guarantees are then 16 nvidia.com/gpu above the cluster's capacity" in change.text
 
 
 def test_a_held_team_is_activated_in_its_file(tmp_path: Path) -> None:

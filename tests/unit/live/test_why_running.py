@@ -122,7 +122,7 @@ def test_whose_quota_it_holds() -> None:
     assert (held.amount, held.borrowed) == (6, 4)
     assert held.lenders == {"team r": 8}, "s is in no cohort"
     lines = list(text(answer(late, old, queues=queues)))
-    assert "  holds 6 nvidia.com/gpu of h100: 4 borrowed; left idle now: team r 8" in lines
+    assert "  holds 6 nvidia.com/gpu of h100: 4 borrowed from what others leave unused: team r 8" in lines
     old["spec"]["priority"], late["spec"]["priority"] = 1, 2
     assert answer(late, old, queues=queues).held[0].borrowed == 0, "the lower priority is taken back first"
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from live.why.explain import explain
-from live.why.model import Answer, Cause
+from live.why.model import Answer, Cause, Reason
 from live.why.snapshot import Snapshot
 from tests.why_objects import (
     EARLY,
@@ -304,12 +306,30 @@ def test_blocks_count_what_runs_and_what_others_use() -> None:
     assert causes(on_nodes(loose, node("n0"), third), loose) == [("not-seen-yet", "later")]
 
 
+def test_where_quota_is_short_busy_nodes_are_no_second_reason() -> None:
+    assigned = {"topologyAssignment": {"domains": [{"values": ["n0"], "count": 1}]}}
+    held = workload("a", 8, held=True, topology=BLOCK, assigned=assigned)
+    one = workload("j", 8, conditions=(pending(),), topology=BLOCK)
+    found = snapshot(held, one, flavors=(flavor("blocks"),), nodes=(node("n0"),))
+    assert causes(found, one) == [("quota", "later")]
+    wide = workload("j", 8, pods=2, conditions=(pending(),), topology=BLOCK)
+    large = queue("q", 16, cohort=None)
+    found = snapshot(held, wide, queues=(large,), flavors=(flavor("blocks"),), nodes=(node("n0"),))
+    assert causes(found, wide) == [("topology-block", "never"), ("quota", "later")], "what never changes comes first"
+
+
 def test_slices_must_lie_in_one_domain_each() -> None:
     slices = {"required": "block", "podSetSliceRequiredTopology": "kubernetes.io/hostname", "podSetSliceSize": 2}
     one = workload("j", 3, pods=4, conditions=(pending(),), topology=slices)
     assert causes(on_nodes(one, node("n0"), node("n1")), one) == [("not-seen-yet", "later")], "two pods of 3 on each"
     one = workload("j", 5, pods=4, conditions=(pending(),), topology=slices)
     assert causes(on_nodes(one, *(node(f"n{i}") for i in range(4))), one) == [("topology-block", "never")], "one of 5 on each"
+
+
+def test_the_page_lists_every_reason() -> None:
+    page = (Path(__file__).parents[3] / "docs/why.md").read_text()
+    listed = re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE)
+    assert sorted(listed) == sorted(str(one) for one in Reason)
 
 
 def test_limits_of_cohorts_are_told_not_to_be_counted() -> None:
