@@ -224,7 +224,7 @@ def test_a_lost_port_is_tried_once_more_with_others(tools: Path, times: int, wor
 
 
 def test_a_supervisor_that_can_not_start_is_told(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "_request", lambda *_: {"name": "a", "tools": {}, "manager": {}})
+    monkeypatch.setattr(Sandbox, "_request", lambda *_: {"name": "a", "tools": {}, "manager": {}})
     with pytest.raises(SandboxError, match=r"the sandbox's supervisor did not start: KeyError: 'versions'") as caught:
         Sandbox("a").up({}, [], SilentProgress())
     assert caught.value.log == Sandbox("a").logs / "supervisor.log"
