@@ -150,8 +150,8 @@ def fit_findings(resources: Resources, kind: InstanceType, cluster: ClusterPlan)
         return
     best = max(found, key=lambda room: sum(amount <= room.get(resource, 0) for resource, amount in resources.items()))
     for resource, amount in resources.items():
-        there = best.get(resource, 0)
-        if amount > there:
+        there = _even(resource, best.get(resource, 0))
+        if amount > best.get(resource, 0):
             message = (
                 f"a pod asks for {shown(resource, amount)} {resource}; pods on {kind.name} can have {shown(resource, there)}"
             )

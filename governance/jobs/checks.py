@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from config.findings import Finding, Severity, Where, problem_at
+from config.findings import Finding, Severity, Where, has_errors, problem_at
 from config.groups import HyperPodGroup
 from governance.jobs.amounts import fitting, group_rooms
 from governance.jobs.model import Resolved
@@ -16,9 +16,10 @@ from governance.units import CPU, EFA, MEMORY, PODS, is_device, shown, times, to
 
 def placement_findings(job: Resolved, *, fits: bool) -> Iterator[Finding]:
     """Everything that the plan says of the job; `fits`: whether its pods fit on a node at all."""
-    yield from _quota(job)
+    quota = list(_quota(job))
+    yield from quota
     if fits and job.cluster.dispatch is None:  # a manager has no nodes
-        yield from _nodes(job)
+        yield from () if has_errors(quota) else _nodes(job)
         yield from _blocks(job)
 
 

@@ -58,7 +58,7 @@ def _training(job: Resolved) -> Iterator[tuple[str, str]]:
         yield "--environment", json.dumps(dict(job.env))
     yield "--instance-type", job.type.name
     yield "--replica-count", str(job.pods)
-    yield "--tasks-per-node", str(job.devices or "auto")
+    yield "--tasks-per-node", str(job.processes or "auto")
     yield from _queue(job)
     yield from _amounts(job)
     if job.topology and job.topology[1] in _LEVELS:

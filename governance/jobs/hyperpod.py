@@ -27,7 +27,7 @@ def entry_point(job: Resolved) -> tuple[str, ...]:
         return command
     if command[0] != "torchrun" and command[1:2] and command[1].startswith("-") and command[1] != "-m":
         return command
-    flags = {"--nnodes": str(job.pods), "--nproc-per-node": str(job.devices or 1), "--rdzv-backend": "hyperpod"}
+    flags = {"--nnodes": str(job.pods), "--nproc-per-node": str(job.processes or 1), "--rdzv-backend": "hyperpod"}
     given = {word.partition("=")[0].replace("_", "-") for word in command[1:]}
     added = [f"{flag}={value}" for flag, value in flags.items() if flag not in given]
     return (RUN, *added, *command[1:])
@@ -53,7 +53,7 @@ def pytorch_job(job: Resolved) -> list[Manifest]:
     replica: Manifest = {"name": "pods", "replicas": job.pods}
     if job.sizes:
         replica["maxReplicas"] = job.order.elastic.most
-    spec: Manifest = {"nprocPerNode": str(job.devices) if job.devices else "auto"}
+    spec: Manifest = {"nprocPerNode": str(job.processes or "auto")}
     if job.sizes:
         spec["elasticPolicy"] = _elastic_policy(job)
     spec["replicaSpecs"] = [{**replica, "template": pod}]

@@ -138,6 +138,11 @@ class Resolved:
         return self.workers.resources.get(self.type.resource or "", 0)
 
     @property
+    def processes(self) -> int:
+        """Processes of one worker: one for each accelerator or part of one; 0 where it has none."""
+        return self.devices or (self.order.partition_count or 1 if self.order.partition else 0)
+
+    @property
     def labelled_nodes(self) -> bool:
         """Whether nodes carry HyperPod's labels: on HyperPod, and on the sandbox, which imitates it."""
         declared = self.cluster.declared

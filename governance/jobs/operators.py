@@ -31,7 +31,7 @@ def pytorch_job(job: Resolved) -> list[Manifest]:
             "kind": job.kind.kind,
             "metadata": metadata(job),
             "spec": {
-                "nprocPerNode": str(job.devices) if job.devices else "auto",
+                "nprocPerNode": str(job.processes or "auto"),
                 "runPolicy": {"suspend": True, "cleanPodPolicy": "Running"},
                 "pytorchReplicaSpecs": roles,
             },
@@ -85,8 +85,7 @@ def _ray(job: Resolved, pods: PodSet, container: str) -> Manifest:
 def _ray_start(job: Resolved, workers: PodSet) -> dict[str, str]:
     """What a worker offers to tasks; whole vCPUs, as Ray counts."""
     start = {"num-cpus": str(max(1, workers.resources.get(CPU, 0) // 1000))}
-    gpus = job.order.partition_count or 1 if job.order.partition else job.devices if job.type.resource == GPU else 0
-    return start | ({"num-gpus": str(gpus)} if gpus else {})
+    return start | ({"num-gpus": str(job.processes)} if job.type.resource == GPU and job.processes else {})
 
 
 def job_set(job: Resolved) -> list[Manifest]:
@@ -120,7 +119,7 @@ def train_job(job: Resolved) -> list[Manifest]:
     trainer: Manifest = {
         "image": job.order.image,
         "numNodes": job.pods,
-        "numProcPerNode": job.devices or "auto",
+        "numProcPerNode": job.processes or "auto",
         "resourcesPerNode": resources(job.workers),
     }
     if job.command:

@@ -31,20 +31,25 @@ def option_findings(order: Order, kind: Kind | None) -> Iterator[Finding]:
         yield problem_at("job-option", Where("--image"), f"{quoted(order.image)} is no image", "give registry/name:tag")
     if order.port is not None and not 1 <= order.port <= 65535:
         yield problem_at("job-option", Where("--port"), f"{order.port} is no port", "give 1 to 65535")
-    try:
-        command = command_of(order)
-        if kind is not None and kind.name == "rayjob" and not command:
-            yield problem_at("job-option", Where("--command"), "a RayJob needs an entry point", "give --command")
-    except ValueError as error:
-        message = f"the command can't be split into words: {str(error).lower()}"
-        yield problem_at("job-option", Where("--command"), message, "close the quotes")
+    yield from _command(order, kind)
     yield from _environment(order)
     yield from elastic_findings(order, kind)
 
 
 def command_of(order: Order) -> tuple[str, ...]:
-    """The command's words. Raises ValueError for open quotes."""
-    return tuple(shlex.split(order.command or ""))
+    """The command's words; none where its quotes are open."""
+    try:
+        return tuple(shlex.split(order.command or ""))
+    except ValueError:
+        return ()
+
+
+def _command(order: Order, kind: Kind | None) -> Iterator[Finding]:
+    if order.command and order.command.strip() and not command_of(order):
+        message = f"{quoted(order.command)} can't be split into words"
+        yield problem_at("job-option", Where("--command"), message, "close the quotes")
+    elif kind is not None and kind.name == "rayjob" and not command_of(order):
+        yield problem_at("job-option", Where("--command"), "a RayJob needs an entry point", "give --command")
 
 
 def env_of(order: Order) -> dict[str, str]:

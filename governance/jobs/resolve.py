@@ -24,6 +24,7 @@ from governance.model import ClusterPlan, Plan, PriorityClassPlan, TeamPlan
 from governance.names import PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
 from governance.units import shown
 
+_NETWORK_LAYER = "topology.k8s.aws/network-node-layer-"
 _LAYER = re.compile(r"layer-?([1-9])\Z")
 _LEVELS = {"host": "kubernetes.io/hostname", "hostname": "kubernetes.io/hostname", "node": "kubernetes.io/hostname"}
 _LEVELS |= {"ultraserver": "topology.k8s.aws/ultraserver-id", "zone": "topology.kubernetes.io/zone"}
@@ -43,15 +44,16 @@ def resolve(order: Order, plan: Plan) -> tuple[Resolved | None, list[Finding]]:
     run_time = _run_time(order, kind, team, found)
     if cluster and kind:
         found.extend(_frameworks(kind, cluster, plan.backend))
-    if type_ is not None:
-        found.extend(amount_findings(order, type_))
-    if cluster is None or team is None or kind is None or type_ is None or has_errors(found):
+    amounts = list(amount_findings(order, type_)) if type_ is not None else []
+    found.extend(amounts)
+    sizes = sizes_of(order.elastic) if kind is not None and kind.elastic else ()
+    count = sizes[0] if sizes else next((n for n in (order.nodes, order.pods) if n is not None), 1)
+    if cluster is None or team is None or kind is None or type_ is None or has_errors(amounts) or count < 1:
         return None, found
-    sizes = sizes_of(order.elastic) if kind.elastic else ()
-    count = sizes[0] if sizes else order.nodes or order.pods or 1
     many = kind.ends and not kind.single and (sizes[-1] if sizes else count) > 1
     resources = pod_resources(order, type_, cluster, team.covered, many=many)
-    found.extend(fit_findings(resources, type_, cluster))
+    unfit = list(fit_findings(resources, type_, cluster))
+    found.extend(unfit)
     sets, notes = pod_sets(kind, PodSet("workers", count, resources, type_.name), cluster, team)
     job = Resolved(
         order=order,
@@ -69,7 +71,7 @@ def resolve(order: Order, plan: Plan) -> tuple[Resolved | None, list[Finding]]:
         sizes=sizes,
         notes=(*_filled(order, resources), *notes, *_dispatched(kind, cluster, many=many)),
     )
-    found.extend(placement_findings(job, fits=not has_errors(found)))
+    found.extend(placement_findings(job, fits=not unfit))
     found.extend(entry_findings(job))
     return (None if has_errors(found) else job), found
 
@@ -151,7 +153,13 @@ def _elastic_priority(
 def level_of(given: str) -> str:
     """The node label that a level means: `layer-3`, `host`, or a label as it is."""
     layer = _LAYER.match(given)
-    return f"topology.k8s.aws/network-node-layer-{layer[1]}" if layer else _LEVELS.get(given, given)
+    return f"{_NETWORK_LAYER}{layer[1]}" if layer else _LEVELS.get(given, given)
+
+
+def _short(level: str) -> str:
+    """A level as it is named most shortly."""
+    number = level.removeprefix(_NETWORK_LAYER)
+    return f"layer-{number}" if number != level else next((name for name, label in _LEVELS.items() if label == level), level)
 
 
 def _topology(
@@ -178,8 +186,10 @@ def _topology(
         levels = flavor.topology.levels if flavor.topology else ()
         if level not in levels:
             message = f"{quoted(name)} is no level of the topology of {type_.name}"
-            remedy = did_you_mean(level, levels) if levels else f"{type_.name} has no topology here: leave {option} out"
-            found.append(problem_at("topology-level", Where(option), message, remedy or f"it has {', '.join(levels)}"))
+            remedy = (
+                f"it has {_words(map(_short, levels))}" if levels else f"{type_.name} has no topology here: leave {option} out"
+            )
+            found.append(problem_at("topology-level", Where(option), message, remedy))
     return chosen
 
 

@@ -77,7 +77,8 @@ def test_errors_print_nothing_but_themselves(project: Path, capsys: pytest.Captu
     assert out == ""
     assert "--priority: error: there is no priority class `hihg` [priority-class-unknown]" in err
     assert "--required-topology: error:" in err
-    assert err.rstrip().endswith("2 errors")
+    assert "[job-too-large]" in err
+    assert err.rstrip().endswith("3 errors")
 
 
 def test_advice_does_not_stand_in_the_way(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,7 +27,7 @@ ERRORS: list[tuple[dict[str, Any], str, str, str]] = [
     ({"instance_type": "ml.p5.48xlrge"}, "instance-type-unknown", "--instance-type", "did you mean `ml.p5.48xlarge`?"),
     ({"instance_type": L4, "accelerators": 1}, "job-type", "--instance-type", "it has ml.p5.48xlarge"),
     ({"priority": "hihg"}, "priority-class-unknown", "--priority", "did you mean `high`?"),
-    ({"required_topology": "layer-7"}, "topology-level", "--required-topology", "layer-"),
+    ({"required_topology": "layer-7"}, "topology-level", "--required-topology", "it has layer-1, layer-2, layer-3, host"),
     ({"required_topology": "zone"}, "topology-level", "--required-topology", ""),
     ({"required_topology": "host", "preferred_topology": "layer-3"}, "topology-mode", "--required-topology", "keep one"),
     ({"required_topology": "layer-3", "pods": 5}, "job-block", "--required-topology", "4 pods"),
@@ -64,7 +64,7 @@ ERRORS: list[tuple[dict[str, Any], str, str, str]] = [
     ({"partition": "mig-1g.10gb", "partition_count": 0}, "job-amounts", "--partition-count", "1 or more"),
     ({"partition": "mig-1g.10gb"}, "pod-too-large", "--partition", "partitions"),
     ({"accelerators": 9}, "pod-too-large", "--accelerators", "8 at most"),
-    ({"accelerators": 8, "vcpu": 192}, "pod-too-large", "--vcpu", "180.0 at most"),
+    ({"accelerators": 8, "vcpu": 192}, "pod-too-large", "--vcpu", "179 at most"),
     ({"accelerators": 8, "memory_gib": 2048}, "pod-too-large", "--memory-gib", "GiB at most"),
     ({"pods": 30}, "job-too-large", "--pods", "9 such pods at most"),
     ({"nodes": 30}, "job-too-large", "--nodes", "hpctl quotas --team alpha"),
@@ -106,6 +106,18 @@ def test_all_mistakes_are_told_at_once(ordering: Any) -> None:
         "priority-class-unknown",
         "job-option",
         "job-elastic",
+    }
+
+
+def test_the_plan_is_asked_whatever_else_is_wrong(ordering: Any) -> None:
+    _, found = ordering(name="L", priority="x", pods=30, required_topology="layer-3", command="'", env=("a",), kind="trainjob")
+    assert {one.id for one in found} >= {
+        "job-name",
+        "priority-class-unknown",
+        "job-option",
+        "job-framework",
+        "job-too-large",
+        "job-block",
     }
 
 
