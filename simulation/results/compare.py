@@ -81,11 +81,12 @@ def _sentences(before: Runs, after: Runs, deltas: Mapping[Path, Delta]) -> Itera
     told = {team: ", ".join(_team(team, before, after, deltas, tick)) for team in teams}
     for team in sorted((team for team in teams if told[team]), key=lambda team: (-_moved(team, deltas), team)):
         yield f"{team} {told[team]}."
-    same = [team for team in teams if not told[team] and before[0].teams.get(team) and before[0].teams[team].jobs.jobs]
-    if same and len(same) < len(teams):
-        yield f"Nothing that goes beyond the spread of the runs changes for {', '.join(same)}."
-    elif same:
+    if not any(told.values()):
         yield "Nothing changes for any team beyond the spread of the runs."
+        return
+    same = [team for team in teams if not told[team] and before[0].teams[team].jobs.jobs]
+    if same:
+        yield f"Nothing that goes beyond the spread of the runs changes for {', '.join(same)}."
 
 
 def _moved(team: str, deltas: Mapping[Path, Delta]) -> float:
