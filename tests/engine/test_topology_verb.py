@@ -7,12 +7,12 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_demo import path_of
+from demo_support import path_of
 
 from cli.main import run
 from components.render import render
@@ -86,8 +86,18 @@ class Place:
         try:
             yield
         finally:
-            self.api.request("DELETE", f"{JOBS}/{name}", query={"propagationPolicy": "Foreground"})
-            self.until(lambda: not self.pods(name) and self.workload(name) is None)
+            self._remove(name)
+
+    def _remove(self, job: str) -> None:
+        """Without the garbage collector, which on a fresh control plane may sleep for half a minute."""
+        self.api.request("DELETE", f"{JOBS}/{job}", query={"propagationPolicy": "Background"})
+        pods = {"labelSelector": f"batch.kubernetes.io/job-name={job}", "gracePeriodSeconds": "0"}
+        self.api.request("DELETE", f"/api/v1/namespaces/{SPACE}/pods", query=pods)
+        workload = self.workload(job)
+        if workload is not None:
+            with suppress(ApiError):
+                self.api.request("DELETE", f"{WORKLOADS}/{workload['metadata']['name']}")
+        self.until(lambda: not self.pods(job) and self.workload(job) is None)
 
     def workload(self, job: str) -> Object | None:
         found = self.api.request("GET", WORKLOADS).body["items"]

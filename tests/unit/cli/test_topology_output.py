@@ -107,7 +107,7 @@ def test_the_declared_nodes_as_data(project: Path, capsys: pytest.CaptureFixture
         (["--plan", "--type", "ml.p5.48xlrge"], "did you mean `ml.p5.48xlarge`?"),
         (["--plan", "--vcpu", "3"], "with --per-pod"),
         (["--plan", "--per-pod", "1", "--vcpu", "inf"], "less than or equal to 10000"),
-        (["--plan", "--per-pod", "1", "--memory-gib", "nan"], "greater than or equal to 0"),
+        (["--plan", "--per-pod", "1", "--memory-gib", "nan"], "Input should be"),
         (["--plan", "--per-pod", "0"], "greater than or equal to 1"),
     ],
 )
