@@ -15,6 +15,8 @@ from simulation.stepchecks import step_findings, unknown
 
 HOST_LIMIT = 63
 """Longest name of a host (Kubernetes, Jobs of completion mode Indexed)."""
+_FRAMEWORKS = {"job": ("batch/job",), "deployment": ("pod", "deployment"), "space": ("pod", "deployment")}
+"""Kueue's frameworks that govern a kind of workload."""
 _STEPS = 64
 """Replica counts of an elastic job that are played at most."""
 
@@ -36,6 +38,7 @@ def _workload(workload: Workload, cluster: ClusterPlan, source: Layered, path: P
         yield problem_at("team-inactive", source.where((*path, "team")), message, "use an active team")
     yield from _priorities(workload, cluster, source, path)
     yield from _kind(workload, source, path)
+    yield from _frameworks(workload, cluster, source, path)
     if workload.elastic is not None:
         yield from _elastic(workload.elastic, workload, source, path)
     if workload.instance_type not in cluster.kinds:
@@ -95,6 +98,16 @@ def _kind(workload: Workload, source: Layered, path: Path_) -> Iterator[Finding]
     if workload.kind == "space" and workload.pods != 1:
         message = "a space is the one pod of one person"
         yield problem_at("space-pods", source.where((*path, "pods")), message, "declare a space for each person")
+
+
+def _frameworks(workload: Workload, cluster: ClusterPlan, source: Layered, path: Path_) -> Iterator[Finding]:
+    """Kueue lets pass what is of a kind that it doesn't integrate: it would run beside every quota."""
+    asked = cluster.manager["integrations"]["frameworks"]
+    missing = [name for name in _FRAMEWORKS[workload.kind] if name not in asked]
+    if missing:
+        message = f"a {workload.kind} is governed by the frameworks {' and '.join(missing)}, which Kueue doesn't have here"
+        where = source.where((*path, "kind")) if workload.kind != "job" else source.where(path, key=True)
+        yield problem_at("kind-framework", where, message, f"add them to `kueue.frameworks` of the cluster `{cluster.name}`")
 
 
 def _elastic(elastic: Elastic, workload: Workload, source: Layered, path: Path_) -> Iterator[Finding]:

@@ -102,6 +102,13 @@ WORKLOADS = Category(
             source="Kueue 0.16, pkg/controller/jobs/deployment",
         ),
         _case(
+            "kind-framework",
+            "A workload of a kind that Kueue doesn't integrate here",
+            "Kueue lets it pass: its pods run beside every quota, and no verdict is ever reached.",
+            "Add what governs the kind to the cluster's `kueue.frameworks`: `pod` and `deployment` for deployments and spaces.",
+            source="Kueue 0.16, pkg/controller/jobs/deployment",
+        ),
+        _case(
             "space-pods",
             "A space of several pods",
             "A space is the IDE of one person, in one pod.",

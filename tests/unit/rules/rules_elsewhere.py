@@ -82,6 +82,7 @@ SHOWN_ELSEWHERE = {
     ),
     **dict.fromkeys(("load-rate", "load-run-time"), f"{_LOADS}::test_a_mistake_is_told_with_its_line"),
     # workloads
+    "kind-framework": f"{_KINDS}::test_a_kind_that_kueue_does_not_integrate_is_told",
     "cases-none": f"{_CASES}::test_files_of_another_ending_and_no_files_at_all_are_told",
     "case-twice": f"{_CASES}::test_case_names_are_unique_over_all_files",
     "case-unknown": f"{_CASES}::test_only_the_named_cases_are_chosen",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.findings import ConfigError
+from config.load import Project
 from governance.model import ClusterPlan
+from governance.plan import plan
 from simulation import elastic
 from simulation.cases import Elastic, load_cases
 
@@ -99,6 +102,23 @@ def test_a_mistake_is_told_with_its_line(
     assert [finding.where.line for finding in told] == [line] * len(told)
     assert told, caught.value.findings
     assert any(words in f"{finding.message} {finding.remedy}" for finding in told), told
+
+
+def test_a_kind_that_kueue_does_not_integrate_is_told(tmp_path: Path, project: Path) -> None:
+    for folder in ("environments", "teams"):
+        shutil.copytree(project / folder, tmp_path / folder)
+    environment = tmp_path / "environments/main.yaml"
+    text = environment.read_text()
+    assert "kueue: {install: false}" in text
+    environment.write_text(text.replace("{install: false}", "{install: false, frameworks: [batch/job, pod]}"))
+    with pytest.raises(ConfigError) as caught:
+        load_cases(write(tmp_path, TEXT), plan(Project(tmp_path).load("main")).clusters["main"])
+    assert [(finding.id, finding.where.line) for finding in caught.value.findings] == [
+        ("kind-framework", 12),
+        ("kind-framework", 13),
+    ]
+    assert "framework" in caught.value.findings[0].message
+    assert "of the cluster `main`" in caught.value.findings[0].remedy
 
 
 @pytest.mark.parametrize(("length", "fits"), [(26, True), (27, False)])
