@@ -55,7 +55,7 @@ governance:
 class Cluster:
     """A project whose sandbox runs, with everything that its plan renders."""
 
-    def __init__(self, root: Path, capsys: Callable[[], tuple[str, str]] | None = None) -> None:
+    def __init__(self, root: Path) -> None:
         self.root = root
         for name, text in FILES.items():
             (root / name).parent.mkdir(exist_ok=True)
@@ -107,7 +107,9 @@ class Cluster:
             self.api.request("DELETE", f"/api/v1/namespaces/{namespace}/pods", query={"gracePeriodSeconds": "0"})
             for service in self.items(f"/api/v1/namespaces/{namespace}/services"):
                 self.api.request("DELETE", f"/api/v1/namespaces/{namespace}/services/{service['metadata']['name']}")
-        wait_for(lambda: not self.items(f"{KUEUE}/workloads"), 60)
+            # The garbage collector would come to them too, at times after half a minute.
+            self.api.request("DELETE", f"{KUEUE}/namespaces/{namespace}/workloads")
+        wait_for(lambda: not self.items(f"{KUEUE}/workloads"), 90)
 
 
 def wait_for(what: Callable[[], Any], seconds: float = 40.0) -> Any:
