@@ -138,7 +138,7 @@ def _preemptions(status: Mapping[str, Any], conditions: Mapping[str, Any]) -> in
     """As Kueue counts them; versions that don't count tell of the last one at least."""
     counted = (status.get("schedulingStats") or {}).get("evictions") or ()
     number = sum(int(one.get("count") or 0) for one in counted if one.get("reason") == "Preempted")
-    return number or int("Preempted" in conditions)
+    return number or int("Preempted" in conditions or conditions.get("Evicted", {}).get("reason") == "Preempted")
 
 
 def _is(condition: Mapping[str, Any]) -> bool:
