@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cli.main import run
@@ -197,6 +197,7 @@ def test_a_chart_of_blocks_and_one_of_nodes() -> None:
     assert len(chart(mermaid([view(layout(200, 5))], nodes=False))[1]) == 252, "Mermaid draws 500"
 
 
+@example('#35;"#quot;<br/>`end`[x]{y}\\&lt;--')
 @given(
     st.text(
         alphabet=st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp", "Cf", "Co", "Cn", "Zs"]), max_size=30

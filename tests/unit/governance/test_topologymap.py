@@ -49,8 +49,9 @@ def layouts(draw: st.DrawFn) -> Layout:
         left = {r: left[r] - foreign[r] for r in left}
         count = draw(st.integers(0, min(left[GPU], left["pods"])))
         name = f"n{number}"
+        bound = draw(st.integers(0, count))
         if count:
-            holds.append(hold((name,), count, bound=draw(st.integers(0, count))))
+            holds.append(hold((name,), count, bound))
         nodes.append(
             node(
                 name,
@@ -63,7 +64,7 @@ def layouts(draw: st.DrawFn) -> Layout:
                 taints=draw(st.sampled_from([(), (), (), (Taint("t", "v", "NoSchedule"),)])),
                 foreign=foreign,
                 resident=resident,
-                used=foreign,
+                used=foreign | {GPU: foreign[GPU] + bound, "pods": foreign["pods"] + bound},
             )
         )
     return Layout("c", True, tuple(nodes), (FLAVOR,), tuple(holds))
