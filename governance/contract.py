@@ -46,10 +46,11 @@ def job_contract(cluster: ClusterPlan, team: TeamPlan) -> dict[str, Any]:
 
 def _quota(team: TeamPlan, flavor: FlavorQuota) -> dict[str, Any]:
     largest = {quota.resource: team.largest[flavor.flavor, quota.resource] for quota in flavor.quotas}
+    reach = {quota.resource: team.potential[flavor.flavor, quota.resource] for quota in flavor.quotas}
     return {
         "instance_type": flavor.instance_type,
         "flavor": flavor.flavor,
         "guaranteed": quantities(flavor.nominal()),
-        "borrowable": quantities({resource: max(0, most - flavor.nominal()[resource]) for resource, most in largest.items()}),
+        "borrowable": quantities({resource: max(0, most - flavor.nominal()[resource]) for resource, most in reach.items()}),
         "largest_job": quantities(largest),
     }

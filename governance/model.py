@@ -100,6 +100,8 @@ class TeamPlan:
     """Fields of the ClusterQueue that aren't declared, for they stay as they were found."""
     largest: Mapping[Cell, int]
     """The most that one job can ever use, by flavor and resource, with all other teams idle."""
+    potential: Mapping[Cell, int]
+    """The most that all its jobs can ever use together; the same, but on a manager, for a job runs on one worker."""
     admission_check: str | None = None
     """On a manager, the AdmissionCheck that hands the team's jobs to its workers."""
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from config.catalogue import instance_types
@@ -11,7 +12,7 @@ from config.findings import Finding, Severity, did_you_mean, problem_at
 from config.load import Platform
 from config.multikueue import MultiKueue
 from config.yamlsource import Path_
-from governance.model import CheckPlan, DispatchPlan
+from governance.model import CheckPlan, ClusterPlan, DispatchPlan
 from governance.names import fingerprint
 from governance.team_amounts import ClusterAmounts
 
@@ -54,6 +55,30 @@ def dispatched(platform: Platform, workers: tuple[str, ...], found: Mapping[str,
 def check_name(own: tuple[str, ...], workers: tuple[str, ...]) -> str:
     """Named after the set: a hyphen between clusters' names would let two sets coincide."""
     return CHECK if set(own) == set(workers) else f"{CHECK}-{fingerprint(sorted(own))}"
+
+
+def with_largest_jobs(manager: ClusterPlan, workers: Iterable[ClusterPlan]) -> ClusterPlan:
+    """A job runs on one worker: the largest is the largest of any. Flavors of one type may be called otherwise there."""
+    largest: dict[str, dict[tuple[str, str], int]] = {}
+    for worker in workers:
+        for name, team in worker.teams.items():
+            kinds = {flavor.flavor: flavor.instance_type for flavor in team.flavors}
+            of_team = largest.setdefault(name, {})
+            for (flavor, resource), amount in team.largest.items():
+                cell = (kinds[flavor], resource)
+                of_team[cell] = max(amount, of_team.get(cell, 0))
+    teams = {
+        name: replace(
+            team,
+            largest={
+                (flavor.flavor, quota.resource): largest[name].get((flavor.instance_type, quota.resource), 0)
+                for flavor in team.flavors
+                for quota in flavor.quotas
+            },
+        )
+        for name, team in manager.teams.items()
+    }
+    return replace(manager, teams=teams)
 
 
 def configuration(multi: MultiKueue, origin: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from governance.flavors import FlavorPlan, adopted, flavor, order
 from governance.largest_job import largest_job_findings
 from governance.manager import manager_configuration
 from governance.model import ClusterPlan, DispatchPlan, FlavorQuota, Plan, PriorityClassPlan, TeamPlan, cells
-from governance.multikueue import dispatched, manager_and_workers, multikueue_findings
+from governance.multikueue import dispatched, manager_and_workers, multikueue_findings, with_largest_jobs
 from governance.platform.checks import build_findings, built_findings
 from governance.platform.model import PlatformPlan
 from governance.platform.plan import platform_plan
@@ -78,7 +78,8 @@ def _clusters(platform: Platform, findings: list[Finding]) -> dict[str, ClusterP
     if manager is not None:
         dispatch = dispatched(platform, workers, found)
         amounts = together({name: found[name] for name in workers})
-        plans[manager] = _cluster(manager, declared[manager], platform, amounts, findings, dispatch)
+        planned = _cluster(manager, declared[manager], platform, amounts, findings, dispatch)
+        plans[manager] = with_largest_jobs(planned, [plans[name] for name in workers])
     return {name: replace(plans[name], manager_cluster=manager) if name in workers else plans[name] for name in declared}
 
 
@@ -111,7 +112,9 @@ def _cluster(
         cohorts=cohorts,
         priority_classes=_priority_classes(platform),
         teams={
-            team: replace(queue, largest=reach[team], admission_check=dispatch.teams[team] if dispatch else None)
+            team: replace(
+                queue, largest=reach[team], potential=reach[team], admission_check=dispatch.teams[team] if dispatch else None
+            )
             for team, queue in queues.items()
         },
         enforce_queue_label=governance.enforce_queue_label,
@@ -193,6 +196,7 @@ def _team(team: Team, shared: _Shared, amounts: TeamAmounts) -> TeamPlan:
         quota_description=_or(team.compute_quota.description, f"Compute of team {team.name}"),
         keep=team.names.keep,
         largest={},
+        potential={},
     )
 
 

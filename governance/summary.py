@@ -103,7 +103,7 @@ def _team(cluster: ClusterPlan, team: TeamPlan) -> Iterator[TeamRow]:
             team.name,
             flavor.instance_type,
             nominal,
-            {r: max(0, most - nominal[r]) for r, most in largest.items()},
+            {r: max(0, team.potential[flavor.flavor, r] - amount) for r, amount in nominal.items()},
             largest,
             {r: most if r == PODS else min(most, held.get(r, 0)) for r, most in largest.items()},
         )
