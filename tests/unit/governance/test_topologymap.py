@@ -139,6 +139,18 @@ def test_pods_are_counted_in_each_node_not_in_the_sum() -> None:
     assert pods_in(one, one.roots[0], {GPU: 1}) == 10, "a node takes 5 pods, whatever its GPUs"
 
 
+def test_pods_of_admitted_jobs_are_counted_once_bound_or_not() -> None:
+    big = {**ROOM, "pods": 20}
+    for bound in range(4):
+        used = {GPU: bound + 2, "pods": bound + 1}
+        busy = node("a", capacity=big, allocatable=big, used=used, foreign={GPU: 2, "pods": 1})
+        one = section(busy, holds=(hold(("a",), 3, bound),))
+        assert pods_in(one, one.roots[0], {GPU: 1}) == 3
+        assert pods_in(one, one.roots[0], {GPU: 1}, "empty") == 8
+        tally = one.tally(GPU)
+        assert (tally.used, tally.reserved, tally.free) == (bound + 2, 3 - bound, 3)
+
+
 def test_where_the_nearest_level_is_a_block_its_nodes_are_one_room_as_in_kueue() -> None:
     coarse = Flavor("p5", {TYPE: "p5"}, "net", (SPINE, BLOCK))
     kept = Hold("p5", "ns/w", "main", ("s0", "b0"), {GPU: 2}, 3, 1)
