@@ -13,7 +13,8 @@ from reports.html import sections, words
 from reports.html.model import Report
 from reports.html.palette import ROLES, variables
 from reports.html.simdata import results
-from reports.html.simulation import JOB_COLUMNS, USE_COLUMNS, simulation_part
+from reports.html.simtables import JOB_COLUMNS, USE_COLUMNS
+from reports.html.simulation import simulation_part
 from reports.html.svg import inline, styles
 
 if TYPE_CHECKING:

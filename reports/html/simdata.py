@@ -111,6 +111,13 @@ class Pair(_Data):
     times: Number
 
 
+class Spread(_Data):
+    """A figure that the runs don't agree on."""
+
+    min: Number
+    max: Number
+
+
 class Side(_Data):
     """The replays of one declaration."""
 
@@ -125,6 +132,8 @@ class Side(_Data):
     teams: dict[str, Team]
     priority_classes: dict[str, Jobs] = {}
     compute: dict[str, dict[str, Held]] = {}
+    spread: dict[str, Spread] = {}
+    """By dotted path."""
     preemptions: tuple[Pair, ...] = ()
     can_never_run: tuple[Stuck, ...] = ()
     waiting_at_end: tuple[Stuck, ...] = ()
@@ -137,6 +146,8 @@ class Result(_Data):
     before: Side | None = None
     after: Side
     in_words: tuple[str, ...] = ()
+    about: tuple[str, ...] = ()
+    """What decided, and what the figures are worth."""
 
 
 def results(figures: Any) -> list[Result]:
@@ -153,8 +164,9 @@ def results(figures: Any) -> list[Result]:
 def _result(figures: Any) -> Result:
     paired = isinstance(figures, dict) and "after" in figures
     try:
-        return TypeAdapter(Result).validate_python(figures if paired else {"after": figures})
+        about = figures.get("about", ()) if isinstance(figures, dict) else ()
+        return TypeAdapter(Result).validate_python(figures if paired else {"after": figures, "about": about})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        path = first["loc"] if paired else first["loc"][1:]
+        path = first["loc"] if paired or first["loc"][0] != "after" else first["loc"][1:]
         raise ValueError(f"{'.'.join(map(str, path)) or 'the whole'}: {first['msg']}") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,26 +10,9 @@ from governance.units import CPU, is_device
 from reports.html.charts import Bar, Chart, bar_chart
 from reports.html.sections import Tile
 from reports.html.simcharts import Waits, team_panels, type_panels, waits_chart
-from reports.html.simdata import Jobs, Result, Side, Stuck, Use, results
-from reports.html.words import duration, percent, unit
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One figure of a table, on one or both sides."""
-
-    before: str
-    """Empty where there is one side only, or both are the same."""
-    after: str
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row of a table."""
-
-    name: str
-    detail: str
-    cells: tuple[Cell, ...]
+from reports.html.simdata import Jobs, Result, Side, Stuck, results
+from reports.html.simtables import Row, count, job_rows, part_at_once, time, use_rows
+from reports.html.words import percent, unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +23,7 @@ class Part:
     """After the change, or alone."""
     compared: bool
     words: tuple[str, ...]
+    about: tuple[str, ...]
     tiles: tuple[Tile, ...]
     charts: tuple[Chart, ...]
     before_charts: tuple[Chart, ...]
@@ -48,10 +32,6 @@ class Part:
     compute: tuple[Row, ...]
     never: tuple[Stuck, ...]
     waiting: tuple[Stuck, ...]
-
-
-JOB_COLUMNS = ("Jobs", "At once", "Wait p50", "Wait p95", "Wait max", "Preempted", "Preempts", "Still waiting", "Never run")
-USE_COLUMNS = ("Guarantee", "Used of it", "Borrowed", "Unused", "Share of what was contested", "Fair share")
 
 
 def problem(figures: Any) -> str:
@@ -65,10 +45,10 @@ def problem(figures: Any) -> str:
 
 def simulation_part(figures: Any) -> list[Part]:
     """What a page shows, by cluster. Raises ValueError as `results` does."""
-    return [_part(index, one) for index, one in enumerate(results(figures))]
+    return [_cluster(index, one) for index, one in enumerate(results(figures))]
 
 
-def _part(index: int, one: Result) -> Part:
+def _cluster(index: int, one: Result) -> Part:
     before, after = one.before, one.after
     names = list(dict.fromkeys((*(before.teams if before else ()), *after.teams)))
     pairs = [(name, (before.teams.get(name) if before else None, after.teams.get(name))) for name in names]
@@ -95,20 +75,15 @@ def _part(index: int, one: Result) -> Part:
         after,
         before is not None,
         one.in_words,
+        one.about,
         tuple(_tiles(before, after)),
         tuple(chart for chart in charts if chart),
         tuple(chart for chart in earlier if chart),
-        tuple(
-            Row(name, "", _job_cells(old, new)) for name, (old, new) in (("all teams", (_overall(before), after.overall)), *pairs)
-        ),
-        tuple(_uses(names, before, after)),
+        tuple(job_rows((("all teams", (before.overall if before else None, after.overall)), *pairs), after)),
+        tuple(use_rows(names, before, after)),
         after.can_never_run,
         after.waiting_at_end,
     )
-
-
-def _overall(side: Side | None) -> Jobs | None:
-    return side.overall if side else None
 
 
 def _waits(jobs: Jobs) -> Waits:
@@ -120,65 +95,21 @@ def _tiles(before: Side | None, after: Side) -> Iterable[Tile]:
         was = value(before) if before else ""
         return Tile(name, value(after), f"was {was}" if was and was != value(after) else "unchanged" if was else "", aside)
 
-    yield tile("Admitted at once", lambda side: _share(side.overall), "of the jobs that can run")
-    yield tile("Wait, p95", lambda side: _time(side.overall.wait.p95_s), "19 of 20 jobs wait no longer")
-    yield tile("Preemptions", lambda side: _count(side.overall.preemptions_suffered), "of running jobs for others")
+    yield tile("Admitted at once", lambda side: part_at_once(side.overall), "of the jobs that can run")
+    yield tile(
+        "Wait, p95",
+        lambda side: time(side.overall.wait.p95_s, least="p95_s" in side.overall.wait.at_least),
+        "19 of 20 jobs wait no longer",
+    )
+    yield tile("Preemptions", lambda side: count(side.overall.preemptions_suffered), "of running jobs for others")
     yield tile("Accelerators used", _used, "of the time of all")
-    yield tile("Can never run", lambda side: _count(side.overall.can_never_run), "jobs, whoever else is there")
-
-
-def _share(jobs: Jobs) -> str:
-    return percent(jobs.wait.admitted_at_once, jobs.wait.jobs)
+    yield tile("Can never run", lambda side: count(side.overall.can_never_run), "jobs, whoever else is there")
 
 
 def _used(side: Side) -> str:
     held = [one for kinds in side.compute.values() for resource, one in kinds.items() if is_device(resource)]
     busy = sum(one.within_guarantee_h + one.borrowed_h - one.beyond_capacity_h for one in held)
     return percent(busy, busy + sum(one.idle_h for one in held))
-
-
-def _job_cells(before: Jobs | None, after: Jobs | None) -> tuple[Cell, ...]:
-    values: Sequence[Callable[[Jobs], str]] = (
-        lambda jobs: _count(jobs.jobs),
-        _share,
-        lambda jobs: _time(jobs.wait.p50_s, "p50_s" in jobs.wait.at_least),
-        lambda jobs: _time(jobs.wait.p95_s, "p95_s" in jobs.wait.at_least),
-        lambda jobs: _time(jobs.wait.max_s, "max_s" in jobs.wait.at_least),
-        lambda jobs: _count(jobs.preemptions_suffered),
-        lambda jobs: _count(jobs.preemptions_caused),
-        lambda jobs: _count(jobs.waiting),
-        lambda jobs: _count(jobs.can_never_run),
-    )
-    return tuple(_cell(value(before) if before else "", value(after) if after else "–") for value in values)
-
-
-def _cell(before: str, after: str) -> Cell:
-    return Cell("" if before == after else before, after)
-
-
-def _uses(names: Sequence[str], before: Side | None, after: Side) -> Iterable[Row]:
-    for name in names:
-        old, new = (_compute(side, name) for side in (before, after))
-        for kind, resource in dict.fromkeys((*old, *new)):
-            what = f"{kind}, {unit(resource)}"
-            yield Row(name, what, _use_cells(old.get((kind, resource)), new.get((kind, resource))))
-
-
-def _compute(side: Side | None, team: str) -> dict[tuple[str, str], Use]:
-    found = side.teams.get(team) if side else None
-    return {(kind, resource): use for kind, uses in found.compute.items() for resource, use in uses.items()} if found else {}
-
-
-def _use_cells(before: Use | None, after: Use | None) -> tuple[Cell, ...]:
-    values: Sequence[Callable[[Use], str]] = (
-        lambda use: _count(use.guarantee_amount),
-        lambda use: _hours(use.within_guarantee_h),
-        lambda use: _hours(use.borrowed_h),
-        lambda use: _hours(use.unused_guarantee_h),
-        lambda use: _part_of(use.contested_borrowed_share),
-        lambda use: _part_of(use.fair_share),
-    )
-    return tuple(_cell(value(before) if before else "", value(after) if after else "–") for value in values)
 
 
 def _held(key: str, side: Side, title: str) -> Chart | None:
@@ -194,19 +125,3 @@ def _held(key: str, side: Side, title: str) -> Chart | None:
     legend = (("own", "within guarantees"), ("borrowed", "borrowed"), ("idle", "idle"))
     words = "; ".join(f"{bar.label}: {bar.value} used" for bar in bars[:8])
     return bar_chart(key, title, words, bars, legend) if bars else None
-
-
-def _count(number: float) -> str:
-    return f"{number:,.0f}" if number == int(number) else f"{number:,.1f}"
-
-
-def _hours(number: float) -> str:
-    return f"{number:,.0f} h" if number >= 100 or number == int(number) else f"{number:,.1f} h"
-
-
-def _time(seconds: float | None, least: bool = False) -> str:
-    return "–" if seconds is None else f"{'≥ ' if least else ''}{duration(seconds)}"
-
-
-def _part_of(share: float | None) -> str:
-    return "–" if share is None else percent(share, 1)
