@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sandbox.layout import HOST, Layout, Ports
 from sandbox.paths import write_private
-from sandbox.pki import USERS, Pki
+from sandbox.pki import LEAN_KUEUE, USERS, Pki
 
 STOP_ORDER: Final = (("kueue", "kwok", "kube-scheduler", "kube-controller-manager"), ("kube-apiserver",), ("etcd",))
 """Groups that stop together. etcd goes last: an API server without it hangs in its shutdown."""
@@ -33,7 +33,9 @@ class Process:
 class ControlPlane:
     """The processes of one boot."""
 
-    def __init__(self, layout: Layout, ports: Ports, tools: Mapping[str, Path]) -> None:
+    def __init__(self, layout: Layout, ports: Ports, tools: Mapping[str, Path], *, lean: bool = False) -> None:
+        """`lean`: without the controllers, and with a Kueue that may write little more than Workloads."""
+        self.lean = lean
         self.layout = layout
         self.ports = ports
         self.tools = tools
@@ -48,7 +50,7 @@ class ControlPlane:
         """Kubeconfigs and configuration files; `name` is the sandbox's, as kubeconfigs show it."""
         write_private(self.layout.kubeconfig, self._kubeconfig_text("admin", f"sandbox-{name}"))
         for holder in USERS:
-            if holder != "admin":
+            if holder != "admin" and (self.lean or holder != LEAN_KUEUE):
                 write_private(self._kubeconfig(holder), self._kubeconfig_text(holder, f"sandbox-{name}"))
         scheduler = {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -100,6 +102,7 @@ class ControlPlane:
             "--disable-admission-plugins=TaintNodesByCondition",
             "--max-requests-inflight=800",
             "--max-mutating-requests-inflight=400",
+            *(("--enable-priority-and-fairness=false", "--delete-collection-workers=8") if self.lean else ()),
             "--profiling=false",
             health=f"{self._url(self.ports.apiserver)}/readyz",
         )
@@ -143,7 +146,7 @@ class ControlPlane:
     def _kueue(self) -> Process:
         return self._made(
             "kueue",
-            f"--kubeconfig={self._kubeconfig('kueue')}",
+            f"--kubeconfig={self._kubeconfig(LEAN_KUEUE if self.lean else 'kueue')}",
             f"--config={self.layout.etc / 'kueue.yaml'}",
             "--zap-log-level=2",
             health=f"http://{HOST}:{self.ports.kueue_health}/readyz",

@@ -12,7 +12,7 @@ from typing import Any, Final
 from sandbox.apiserver import ApiServer, Object
 from sandbox.errors import SandboxError
 from sandbox.layout import HOST, Ports
-from sandbox.pki import KUEUE_NAMESPACE, KUEUE_SERVICE, Pki
+from sandbox.pki import KUEUE_NAMESPACE, KUEUE_SERVICE, LEAN_KUEUE, USERS, Pki
 
 FRAMEWORKS: Final = {
     "batch/job": ("batch", "jobs"),
@@ -74,6 +74,39 @@ def certificate_secret(pki: Pki) -> Object:
     }
 
 
+def lean_rights() -> list[Object]:
+    """What Kueue may do in a lean sandbox: read everything, and write Workloads and its own certificates.
+
+    Events and the status of queues would take half of the API server's time. Kueue decides by its own memory, not by them,
+    and goes on without them.
+    """
+    rules = [
+        {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]},
+        {
+            "apiGroups": ["kueue.x-k8s.io"],
+            "resources": ["workloads", "workloads/status", "workloads/finalizers"],
+            "verbs": ["create", "delete", "patch", "update"],
+        },
+        {"apiGroups": [""], "resources": ["secrets"], "verbs": ["update"]},
+        {
+            "apiGroups": ["admissionregistration.k8s.io", "apiextensions.k8s.io"],
+            "resources": ["customresourcedefinitions", "mutatingwebhookconfigurations", "validatingwebhookconfigurations"],
+            "verbs": ["update"],
+        },
+        # Kueue asks who reads its metrics, and whether they may.
+        {"apiGroups": ["authentication.k8s.io"], "resources": ["tokenreviews"], "verbs": ["create"]},
+        {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
+    ]
+    metadata = {"name": LEAN_KUEUE}
+    version, group = "rbac.authorization.k8s.io/v1", "rbac.authorization.k8s.io"
+    role = {"apiGroup": group, "kind": "ClusterRole", "name": LEAN_KUEUE}
+    subject = {"apiGroup": group, "kind": "User", "name": USERS[LEAN_KUEUE][0]}
+    return [
+        {"apiVersion": version, "kind": "ClusterRole", "metadata": metadata, "rules": rules},
+        {"apiVersion": version, "kind": "ClusterRoleBinding", "metadata": metadata, "roleRef": role, "subjects": [subject]},
+    ]
+
+
 def crds(folder: Path) -> list[Object]:
     """The CRDs of the pinned Kueue."""
     import yaml
@@ -90,10 +123,13 @@ def with_conversion(crd: Object, port: int, ca: str) -> Object:
     return {**crd, "spec": {**crd["spec"], "conversion": conversion}}
 
 
-def webhook_configurations(manifests: Path, configuration: Mapping[str, Any], port: int, ca: str) -> list[Object]:
+def webhook_configurations(
+    manifests: Path, configuration: Mapping[str, Any], port: int, ca: str, *, lean: bool = False
+) -> list[Object]:
     """Kueue's webhook configurations, leading to a loopback port, for the kinds that it handles here.
 
-    Webhooks of jobs see the namespaces of `managedJobsNamespaceSelector` only, as in Kueue's chart.
+    Webhooks of jobs see the namespaces of `managedJobsNamespaceSelector` only, as in Kueue's chart. `lean`: none for Workloads,
+    whose schema and rules the API server checks all the same.
     """
     import yaml
 
@@ -110,6 +146,8 @@ def webhook_configurations(manifests: Path, configuration: Mapping[str, Any], po
             rule = hook["rules"][0]
             group, resource = rule["apiGroups"][0], rule["resources"][0].split("/")[0]
             own = group == "kueue.x-k8s.io"
+            if lean and own and resource == "workloads":
+                continue
             if own or (group, resource) in handled:
                 path = hook["clientConfig"]["service"]["path"]
                 client = {"url": f"https://{HOST}:{port}{path}", "caBundle": ca}
@@ -122,8 +160,9 @@ def webhook_configurations(manifests: Path, configuration: Mapping[str, Any], po
 class Installation:
     """Kueue's objects on one API server."""
 
-    def __init__(self, api: ApiServer, files: Path, pki: Pki, ports: Ports) -> None:
+    def __init__(self, api: ApiServer, files: Path, pki: Pki, ports: Ports, *, lean: bool = False) -> None:
         self._api = api
+        self._lean = lean
         self._files = files
         self._pki = pki
         self._ports = ports
@@ -138,6 +177,9 @@ class Installation:
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": KUEUE_NAMESPACE}}
         self._api.put("/api/v1/namespaces", namespace, replace=False)
         self._api.put(f"/api/v1/namespaces/{KUEUE_NAMESPACE}/secrets", certificate_secret(self._pki))
+        if self._lean:
+            for one in lean_rights():
+                self._api.put(f"/apis/rbac.authorization.k8s.io/v1/{one['kind'].lower()}s", one)
         self.install_webhooks(configuration)
         names = [crd["metadata"]["name"] for crd in self._crds]
         with ThreadPoolExecutor(4) as pool:
@@ -157,7 +199,8 @@ class Installation:
 
     def install_webhooks(self, configuration: Mapping[str, Any]) -> None:
         """The webhook configurations alone: they depend on the manager's configuration. Raises SandboxError."""
-        for one in webhook_configurations(self._files / "webhooks.yaml", configuration, self._ports.kueue_webhook, self._ca):
+        manifests, port = self._files / "webhooks.yaml", self._ports.kueue_webhook
+        for one in webhook_configurations(manifests, configuration, port, self._ca, lean=self._lean):
             self._api.put(f"/apis/admissionregistration.k8s.io/v1/{one['kind'].lower()}s", one)
 
     def _install_crd(self, crd: Object) -> None:

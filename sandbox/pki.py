@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 KUEUE_NAMESPACE: Final = "kueue-system"
 KUEUE_SERVICE: Final = "kueue-webhook-service"
 _YEARS: Final = 10
+LEAN_KUEUE: Final = "kueue-lean"
+"""Who Kueue is in a lean sandbox, see `sandbox.kueue`."""
 USERS: Final = {
     "admin": ("hyperpod-platform:admin", "system:masters"),
     "kube-controller-manager": ("system:kube-controller-manager", ""),
     "kube-scheduler": ("system:kube-scheduler", ""),
     "kueue": (f"system:serviceaccount:{KUEUE_NAMESPACE}:kueue-controller-manager", "system:masters"),
+    LEAN_KUEUE: ("hyperpod-platform:kueue-lean", ""),
     "kwok": ("hyperpod-platform:kwok", "system:masters"),
 }
 """Who holds a token → user name and group at the API server; the names are those that a real cluster's audit shows."""

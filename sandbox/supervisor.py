@@ -110,7 +110,8 @@ class Supervisor:
         started = time.monotonic()
         ports = Ports.free()
         tools = {name: Path(path) for name, path in self.request["tools"].items()}
-        plane = self._plane = ControlPlane(self.layout, ports, tools)
+        lean = bool(self.request.get("lean"))
+        plane = self._plane = ControlPlane(self.layout, ports, tools, lean=lean)
         private_dir(self.layout.etc)
         plane.write_files(self.request["name"])
         self.status |= {
@@ -122,7 +123,7 @@ class Supervisor:
         self._start("etcd", "kube-apiserver")
         # Read while the API server starts.
         api = ApiServer(ports.apiserver, plane.pki.ca, plane.pki.token("admin"))
-        self._installation = Installation(api, Path(self.request["files"]["kueue"]), plane.pki, ports)
+        self._installation = Installation(api, Path(self.request["files"]["kueue"]), plane.pki, ports, lean=lean)
         controllers = [name for name in CONTROLLERS if name in tools]
         if "kwok" in tools:
             write_private(self.layout.etc / "kwok.yaml", kwok_configuration(Path(self.request["files"]["kwok"])))
