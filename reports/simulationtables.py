@@ -9,7 +9,7 @@ from governance.units import CPU
 from reports.difftables import Section
 from simulation.results.amounts import Measured
 from simulation.results.compare import Comparison, Delta, duration
-from simulation.results.model import Jobs, Runs, Stuck
+from simulation.results.model import Jobs, Runs, Stuck, Team
 from simulation.results.spread import Path, Range, ranges
 
 _MOST = 12
@@ -97,11 +97,10 @@ def comparison_sections(found: Comparison) -> Iterator[Section]:
     rows = []
     for path, delta in found.deltas.items():
         *where, name = path
-        if "compute" in where and name in (label for _, label in _USE):
-            team = path[1] if path[0] == "teams" else "all teams"
-            kind, resource = where[-2:]
-            what = next(said for said, label in _USE if label == name)
-            rows.append((team, f"{kind} {resource}", what, *_change(path, delta)))
+        said = {label: title for title, label in (_HELD if where[0] == "compute" else _USE)}
+        if "compute" in where and name in said:
+            team = "all teams" if where[0] == "compute" else where[1]
+            rows.append((team, " ".join(where[-2:]), said[name], *_change(path, delta)))
     if rows:
         columns = ("team", "instance type", "what", "before", "after", "change", "")
         yield Section("What changes in use (hours; shares in %)", columns, tuple(rows), numbers)
@@ -143,15 +142,17 @@ def _compute(view: _View) -> Iterator[Section]:
     rows = [(*one, *(view.cell("compute", *one, label) for _, label in _HELD)) for one in held]
     names = tuple(name for name, _ in _HELD)
     yield Section("Nodes (hours)", ("instance type", "resource", *names), tuple(rows), frozenset(names))
-    by_type: list[tuple[Measured, str]] = [
-        (one, team) for one in first.held for team in first.teams if one in first.teams[team].use
-    ]
-    used = [(one, team) for one, team in by_type if first.teams[team].use[one].guarantee or first.teams[team].use[one].borrowed]
+    used = [(one, team) for one in first.held for team, figures in first.teams.items() if _matters(figures, one)]
     rows = [(*one, team, *(view.cell("teams", team, "compute", *one, label) for _, label in _USE)) for one, team in used]
     names = tuple(name for name, _ in _USE)
     yield Section(
         "Guarantees and borrowing (hours)", ("instance type", "resource", "team", *names), tuple(rows), frozenset(names)
     )
+
+
+def _matters(team: Team, one: Measured) -> bool:
+    """Whether a team's use of a type is worth a row: not of those that have no jobs in the trace."""
+    return one in team.use and team.jobs.jobs > 0
 
 
 def _stuck(title: str, why: str, found: Iterable[Stuck]) -> Iterator[Section]:
@@ -183,7 +184,12 @@ def _range(value: Range, words: Callable[[float], str]) -> str:
 
 def _by(path: Path) -> Callable[[float], str]:
     name = path[-1]
-    return duration if name.endswith("_s") else _percent if name.endswith("_share") else _number
+    return _short if name.endswith("_s") else _percent if name.endswith("_share") else _number
+
+
+def _short(seconds: float) -> str:
+    """As `duration`, for cells: `4h1m`."""
+    return duration(seconds).replace("min", "m").replace(" ", "")
 
 
 def _percent(share: float) -> str:

@@ -31,7 +31,7 @@ def _whole_node(value: Any) -> Any:
 
 Asked = Annotated[PodRequest, BeforeValidator(_whole_node)]
 Pods = Annotated[int, Field(ge=1, le=MAX_PODS)]
-Weight = Annotated[float, Field(gt=0, le=1_000_000)]
+Weight = Annotated[float, Field(ge=0.001, le=1_000_000)]
 """How often something is drawn, beside the other weights."""
 
 
@@ -108,7 +108,7 @@ class Daily(Model):
 class TeamLoad(Model):
     """The jobs of one team, drawn at random: `per_hour` or `every` says how many."""
 
-    per_hour: Annotated[float, Field(gt=0, le=100_000)] | None = None
+    per_hour: Annotated[float, Field(ge=0.001, le=100_000)] | None = None
     """Jobs that arrive in an hour on average (a Poisson process)."""
     every: Seconds | None = None
     """The same as the average time from one to the next."""

@@ -25,17 +25,24 @@ from config.yamlsource import parse
 from reports.schema import environment_schema, file_schema, team_schema
 from reports.schemawords import WORDS
 from simulation.cases import CaseFile
+from simulation.traces.file import TraceFile
 
 ROOT = Path(__file__).parents[3]
 SCHEMAS = {
     "environment": environment_schema(),
     "team": team_schema(),
     "workloads": file_schema(CaseFile, "Cases of workloads"),
+    "trace": file_schema(TraceFile, "A trace of jobs"),
 }
 VALIDATORS = {kind: Draft202012Validator(schema) for kind, schema in SCHEMAS.items()}
 FILES = {
     path: kind
-    for folder, kind in (("environments", "environment"), ("teams", "team"), ("workloads", "workloads"))
+    for folder, kind in (
+        ("environments", "environment"),
+        ("teams", "team"),
+        ("workloads", "workloads"),
+        ("workloads/traces", "trace"),
+    )
     for path in sorted((ROOT / folder).glob("*.yaml"))
 }
 
@@ -229,6 +236,9 @@ def test_short_forms_and_nothing_where_nothing_may_stand_fit() -> None:
         ("workloads", "apiVersion: hyperpod-platform/v1\ncases: []", "cases"),
         ("workloads", (ROOT / "workloads/demo.yaml").read_text().replace("per_pod: whole_node", "per_pod: whole", 1), "per_pod"),
         ("workloads", (ROOT / "workloads/demo.yaml").read_text().replace("- expect:", "- expects:", 1), "expects"),
+        ("trace", (ROOT / "workloads/traces/borrowing.yaml").read_text().replace("arrives: 10m", "arrives: 600", 1), "600"),
+        ("trace", (ROOT / "workloads/traces/borrowing.yaml").read_text().replace("count: 4", "cuont: 4", 1), "cuont"),
+        ("trace", (ROOT / "workloads/traces/day.yaml").read_text().replace("[20m, 40m, 3h]", "[20m, 40 m]", 1), "runs_for"),
     ],
 )
 def test_a_common_mistake_is_underlined(kind: str, text: str, place: str) -> None:
@@ -273,7 +283,7 @@ def test_every_check_of_a_word_is_known() -> None:
             seen.add(schema["function"]["function"])
             return super().function_after_schema(schema)
 
-    for model in (Team, Environment, CaseFile):
+    for model in (Team, Environment, CaseFile, TraceFile):
         model.model_json_schema(schema_generator=Recorder)
     names = {f"{check.__module__}.{check.__qualname__}" for check in seen if hasattr(check, "__qualname__")}
     assert len(names) > 30

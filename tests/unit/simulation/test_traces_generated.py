@@ -104,7 +104,7 @@ def test_arrivals_follow_the_day(tmp_path: Path, cluster: ClusterPlan) -> None:
         ("per_hour: 6", "per_hour: 6\n      every: 1h", "load-rate", 6, "exactly one of per_hour and every"),
         ("      every: 30m\n", "", "load-rate", 14, "exactly one"),
         ("every: 30m", "every: -3m", "duration", 15, "is not a duration"),
-        ("per_hour: 6", "per_hour: -6", "greater-than", 7, "more than 0"),
+        ("per_hour: 6", "per_hour: -6", "greater-than-equal", 7, "at least 0.001"),
         ("median: 1h, ", "", "load-run-time", 11, "exactly one of median and choices"),
         ("most: 6h", "most: 5m", "load-run-time", 11, "less than `least`"),
         ("high: 1", "hihg: 1", "priority-class-unknown", 12, "did you mean `high`?"),
