@@ -142,13 +142,16 @@ def test_a_garbage_collector_that_is_busy_is_not_waited_for(demo: Demo, monkeypa
         if step == "made: waiting for job pending":
             os.kill(manager, signal.SIGSTOP)
 
-    waiting = {"team": "foundation", "instance_type": "ml.p5.48xlarge", "pods": 40, "per_pod": "whole_node"}
+    whole = {"team": "foundation", "instance_type": "ml.p5.48xlarge", "per_pod": "whole_node"}
+    workloads = {"serves": {**whole, "kind": "deployment", "pods": 2}, "job": {**whole, "pods": 40}}
+    steps = [{"submit": "serves"}, {"expect": {"serves": "admitted"}}, {"submit": "job"}, {"expect": {"job": "pending"}}]
     try:
-        (row,) = demo.run([made(workload=waiting, steps=[{"submit": "job"}, {"expect": {"job": "pending"}}])], stop)
+        rows = demo.run([Case.model_validate({"name": "made", "workloads": workloads, "steps": steps})], stop)
         demo.assert_clean()
+        assert demo.names("/apis/apps/v1/replicasets") == set()
     finally:
         os.kill(manager, signal.SIGCONT)
-    assert row.as_expected
+    assert all(row.as_expected for row in rows)
 
 
 def test_an_interrupted_run_leaves_nothing(demo: Demo) -> None:
