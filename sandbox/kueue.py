@@ -114,13 +114,18 @@ def crds(folder: Path) -> list[Object]:
     return [yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader) for path in sorted(folder.glob("*.yaml"))]
 
 
-def with_conversion(crd: Object, port: int, ca: str) -> Object:
-    """A CRD whose versions Kueue converts, as its chart has it."""
+def with_conversion(crd: Object, port: int, ca: str, *, lean: bool = False) -> Object:
+    """A CRD whose versions Kueue converts, as its chart has it.
+
+    `lean`: with the stored version alone. The API server keeps a copy of all objects in each version, and has every change of
+    a Workload converted for the others, read or not.
+    """
     if crd["spec"]["names"]["plural"] not in _CONVERTED:
         return crd
     client = {"url": f"https://{HOST}:{port}/convert", "caBundle": ca}
     conversion = {"strategy": "Webhook", "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1"]}}
-    return {**crd, "spec": {**crd["spec"], "conversion": conversion}}
+    versions = [version for version in crd["spec"]["versions"] if version["storage"] or not lean]
+    return {**crd, "spec": {**crd["spec"], "conversion": conversion, "versions": versions}}
 
 
 def webhook_configurations(
@@ -204,7 +209,7 @@ class Installation:
             self._api.put(f"/apis/admissionregistration.k8s.io/v1/{one['kind'].lower()}s", one)
 
     def _install_crd(self, crd: Object) -> None:
-        self._api.put(_CRDS, with_conversion(crd, self._ports.kueue_webhook, self._ca))
+        self._api.put(_CRDS, with_conversion(crd, self._ports.kueue_webhook, self._ca, lean=self._lean))
 
     def _touch(self, crd: Object) -> None:
         """Change the CRD without meaning.

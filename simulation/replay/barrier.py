@@ -2,11 +2,11 @@
 
 When quota is returned, Kueue doesn't look at the waiting Workloads of that cohort at once: it notes the cohort and moves its
 Workloads back into their queues a second later (`requeueBatchPeriod` in pkg/cache/queue/inadmissible_workloads.go). No metric and
-no object tells whether such a note is still open. A pause would be a guess. So the replay has a queue of its own, outside every
-cohort, with quota for one Workload: one holds it, one waits. To close a tick, the holder ends. Kueue handles changes of Workloads
-one after the other in the order in which they were stored, and its notes in the order in which they fall due, in one thread. Hence,
-once the waiting one is admitted, every note that was taken before is done too, and what it moved is in the queues, where the metric
-`kueue_pending_workloads{status="active"}` counts it.
+no object tells whether such a note is still open, and a pause would be a guess. So the replay has a queue of its own, outside
+every cohort, with quota for one Workload: one holds it, one waits. To close a tick, the holder ends. Kueue handles changes of
+Workloads one after the other, in the order in which they were stored, and its notes in the order in which they fall due, in one
+thread. Hence, once the waiting one is admitted, every note that was taken before is done too, and what it moved is in the queues,
+where the metric `kueue_pending_workloads{status="active"}` counts it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Barrier:
         self.closing = False
         """Whether the holder has ended and the waiting one isn't admitted yet."""
         self.rested = False
-        """Whether Kueue's accounts have confirmed since the last time that one holds the quota and one waits, looked at in vain."""
+        """Whether Kueue's accounts have confirmed since the last time that one holds the quota and one waits in vain."""
 
     def open(self) -> None:
         """Put the first one there; the second follows."""

@@ -66,7 +66,7 @@ class Play:
         self._total = sum(3 if job.runs_for is not None else 2 for job in jobs)
 
     def run(self, on_progress: OnProgress) -> None:
-        """Play to the end. Raises SandboxError where the sandbox fails or Kueue doesn't settle."""
+        """Play to the end. Raises SandboxError or RefusedError where the sandbox fails or Kueue doesn't settle."""
         self._on_progress = on_progress
         self._watch.start()
         try:
@@ -123,7 +123,7 @@ class Play:
             self._server.request("POST", workloads.collection(manifest["metadata"]["namespace"]), manifest)
         except RefusedError as error:
             if error.status >= 500:
-                raise SandboxError(f"the sandbox's API server failed: {error}") from error
+                raise
             return str(error)
         return None
 
@@ -191,8 +191,7 @@ class Play:
             self._server.request("PATCH", f"{workloads.path(workload)}/status", workloads.released(workload), MERGE_PATCH)
         except RefusedError as error:
             if error.status != _CONFLICT:
-                raise SandboxError(f"the quota of an evicted Workload can't be returned: {error}") from error
-            self._take(_LOOK[0])
+                raise
             return False
         return True
 

@@ -129,7 +129,7 @@ class Server:
 
 
 class Watch:
-    """A kind's objects, told one after the other in the order in which the server stored them: what was there, then each change."""
+    """A kind's objects in the order in which the server stored them: what was there, then each change."""
 
     def __init__(self, server: Server, path: str) -> None:
         self.changes: SimpleQueue[tuple[str, Object]] = SimpleQueue()

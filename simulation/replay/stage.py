@@ -74,6 +74,10 @@ class Stage:
             self._metrics = f"https://{HOST}:{status.ports['kueue_metrics']}/metrics"
             self._server = Server(self._sandbox.kubeconfig)
             self._declare()
+        except SandboxError as error:
+            self._sandbox.down()
+            # The log is gone with the sandbox; its last line stands in the message.
+            raise SandboxError(error.message, remedy=error.remedy if error.log is None else "try again") from error
         except BaseException:
             self._sandbox.down()
             raise
@@ -96,9 +100,11 @@ class Stage:
         play = Play(self._server, self._metrics, self.plan, jobs, settings)
         try:
             play.run(on_progress or _unheard)
+            self._clear()
         except KeyboardInterrupt:
             raise Interrupted(self._replay(play, settings, began, complete=False)) from None
-        self._clear()
+        except RefusedError as error:
+            raise SandboxError(f"the sandbox's API server refused a request of the replay: {error}") from error
         self._clean = True
         return self._replay(play, settings, began, complete=True)
 

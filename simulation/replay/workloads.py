@@ -18,8 +18,8 @@ from simulation.traces.model import Job
 Object = dict[str, Any]
 GROUP: Final = "/apis/kueue.x-k8s.io/v1beta2"
 State = Literal["new", "waiting", "reserved", "running", "leaving", "over", "stopped"]
-"""`new`: Kueue hasn't said a word; `reserved`: it has quota and isn't admitted yet; `leaving`: evicted, its quota isn't returned yet;
-`stopped`: deactivated, so Kueue doesn't queue it."""
+"""`new`: Kueue hasn't said a word; `reserved`: it has quota and isn't admitted yet; `leaving`: evicted, its quota isn't returned
+yet; `stopped`: deactivated, so Kueue doesn't queue it."""
 _POD_SET: Final = "main"
 _BY: Final = "(UID: "
 
