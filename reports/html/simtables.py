@@ -138,7 +138,7 @@ FIGURES = (
     *(Figure(f"Wait {name}", f"wait.{name}_s", _wait(f"{name}_s")) for name in ("p50", "p95", "max")),
     Figure("Preempted", "preemptions_suffered", _plain),
     Figure("Preempts", "preemptions_caused", _plain),
-    Figure("Still waiting", "waiting", _plain),
-    Figure("Never run", "can_never_run", _plain),
+    Figure("Waiting", "waiting", _plain),
+    Figure("Never", "can_never_run", _plain),
 )
 JOB_COLUMNS = tuple(figure.column for figure in FIGURES)
