@@ -1,1 +1,5 @@
-"""What replays mean: figures by team and overall, their spread over runs, and comparisons."""
+"""What replays show, in numbers. Pure arithmetic.
+
+`figures.measure(replay, trace, plan)`: the figures of one replay. `spread.as_dict(runs)`, `spread.ranges(runs)`: of several of
+the same. `compare.compare(before, after)`: of two plans. `reports.simulation` draws all of them.
+"""

@@ -54,10 +54,10 @@ def from_cluster(reader: Reader, plan: ClusterPlan, now: datetime | None = None,
     seen = [_seen(item, teams, classes, plan, moment, told) for item in reader.items(WORKLOADS)]
     found = sorted((one for one in seen if one is not None), key=lambda one: (one.created, one.team, one.name))
     jobs = _jobs(found, assumed, told)
+    notes = [f"Workloads {text}: {number:,}" for text, number in told.items()]
     if not jobs:
-        told["the cluster has no Workloads of the plan's teams"] = 0
-    notes = tuple(text.replace("{}", f"{number:,}") for text, number in told.items())
-    return Trace(f"cluster {plan.name}", tuple(jobs), None, None, notes)
+        notes.append("the cluster has no Workloads of the plan's teams")
+    return Trace(f"cluster {plan.name}", tuple(jobs), None, None, tuple(notes))
 
 
 def _seen(
@@ -66,26 +66,26 @@ def _seen(
     meta, spec = item["metadata"], item["spec"]
     team = teams.get(meta["namespace"])
     if team is None:
-        told["{} Workloads stand in namespaces of no team, and are left out"] += 1
+        told["left out, for they stand in namespaces of no team"] += 1
         return None
     conditions = {one["type"]: one for one in item.get("status", {}).get("conditions", ())}
     admitted, finished = _since(conditions, "Admitted"), _since(conditions, "Finished")
     if spec.get("active") is False and finished is None:
-        told["{} Workloads are deactivated, and are left out"] += 1
+        told["left out, for they are deactivated"] += 1
         return None
     if finished is not None and admitted is None:
-        told["{} Workloads ended without ever running, and are left out"] += 1
+        told["left out, for they ended without ever running"] += 1
         return None
     pods = pods_of(item, plan.kueue.exclude_resources)
     if pods is None:
-        told["{} Workloads have no pods, and are left out"] += 1
+        told["left out, for they have no pods"] += 1
         return None
     told.update(pods.notes)
     priority = spec.get("priorityClassRef", {}).get("name")
     if priority is not None and priority not in classes:
-        told[f"the priority class {priority} of {{}} Workloads is none of the plan's: they have none here"] += 1
+        told[f"without a priority here, for the plan has no class {priority}"] += 1
     if finished is not None and ("Evicted" in conditions or item["status"].get("accumulatedPastExecutionTimeSeconds")):
-        told["{} finished Workloads had been stopped before: their run time is that of the last run"] += 1
+        told["stopped once before they finished, so that the last run counts alone"] += 1
     running = finished is None and admitted is not None
     return _Seen(
         name=meta["name"],
@@ -114,7 +114,7 @@ def _jobs(found: Sequence[_Seen], assumed: int, told: Counter[str]) -> list[Job]
             own = by_team.get(one.team)
             source = "the median of their team's finished ones" if own else "the median of all finished ones" if every else ""
             guess = round(median(own or every)) if source else assumed
-            told[f"{{}} Workloads haven't finished: they are taken to run for {source or f'{assumed} s'}"] += 1
+            told[f"not finished, and taken to run for {source or f'{assumed} s'}"] += 1
             runs_for = max(guess, one.so_far) if one.limit is None else min(max(guess, one.so_far), one.limit)
         jobs.append(
             Job(

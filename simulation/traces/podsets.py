@@ -12,8 +12,8 @@ from governance.units import CPU, MEMORY, is_device, total
 from simulation.cases import Placement
 
 Object = Mapping[str, Any]
-_SLICES: Final = "{} Workloads place slices of their pods: slices are left out"
-_PARTS: Final = "{} Workloads have parts that differ: the largest part counts, the others ({}) are left out"
+_SLICES: Final = "taken without the slices in which their pods are placed"
+_PARTS: Final = "of which the largest part counts alone, for their parts differ"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Pods:
     instance_type: str | None
     topology: Placement | None
     notes: tuple[str, ...] = ()
-    """What had to be left out; `{}` stands for how many Workloads it is so of."""
+    """What had to be left out."""
 
 
 def pods_of(workload: Object, excluded: tuple[str, ...] = ()) -> Pods | None:
@@ -50,7 +50,7 @@ def pods_of(workload: Object, excluded: tuple[str, ...] = ()) -> Pods | None:
     left = [part for part in together if part is not largest]
     notes = [note for part in parts for note in part.notes]
     if left:
-        notes.append(_PARTS.replace("({})", f"({_words(left)})"))
+        notes.append(f"{_PARTS} ({_words(left)} left out)")
     return Pods(largest.count, largest.each, largest.instance_type, largest.topology, tuple(dict.fromkeys(notes)))
 
 

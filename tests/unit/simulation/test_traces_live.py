@@ -76,7 +76,7 @@ def test_times_come_from_conditions_and_what_is_not_known_is_told(cluster: Clust
         ("brief", 10, 20),
         ("waits", 110, 30),
     ]
-    assert found.notes == ("2 Workloads haven't finished: they are taken to run for the median of their team's finished ones",)
+    assert found.notes == ("Workloads not finished, and taken to run for the median of their team's finished ones: 2",)
 
 
 def test_without_anything_finished_a_time_is_assumed(cluster: ClusterPlan) -> None:
@@ -86,10 +86,10 @@ def test_without_anything_finished_a_time_is_assumed(cluster: ClusterPlan) -> No
         workload("two", "10:00", spec={"maximumExecutionTimeSeconds": 600}),
     )
     assert [job.runs_for for job in found.jobs] == [3600, 600]
-    assert found.notes == ("2 Workloads haven't finished: they are taken to run for 3600 s",)
+    assert found.notes == ("Workloads not finished, and taken to run for 3600 s: 2",)
     other = trace(cluster, workload("one", "10:00"), workload("b", "10:00", "beta", Admitted="10:00", Finished="10:02"))
     assert [job.runs_for for job in other.jobs] == [120, 120]
-    assert other.notes == ("1 Workloads haven't finished: they are taken to run for the median of all finished ones",)
+    assert other.notes == ("Workloads not finished, and taken to run for the median of all finished ones: 1",)
 
 
 def test_what_is_left_out_is_told(cluster: ClusterPlan) -> None:
@@ -103,11 +103,11 @@ def test_what_is_left_out_is_told(cluster: ClusterPlan) -> None:
     )
     assert [(job.name, job.arrives) for job in found.jobs] == [("kept", 0)]
     assert set(found.notes) == {
-        "1 Workloads stand in namespaces of no team, and are left out",
-        "1 Workloads are deactivated, and are left out",
-        "1 Workloads ended without ever running, and are left out",
-        "1 Workloads have no pods, and are left out",
-        "1 finished Workloads had been stopped before: their run time is that of the last run",
+        "Workloads left out, for they stand in namespaces of no team: 1",
+        "Workloads left out, for they are deactivated: 1",
+        "Workloads left out, for they ended without ever running: 1",
+        "Workloads left out, for they have no pods: 1",
+        "Workloads stopped once before they finished, so that the last run counts alone: 1",
     }
     assert trace(cluster).notes == ("the cluster has no Workloads of the plan's teams",)
 
@@ -146,7 +146,7 @@ def test_what_pods_ask_for_is_read(cluster: ClusterPlan) -> None:
 def test_a_priority_class_of_nobody_is_told(cluster: ClusterPlan) -> None:
     found = trace(cluster, workload("job", "10:00", spec={"priorityClassRef": {"name": "urgent"}}))
     assert found.jobs[0].priority is None
-    assert "the priority class urgent of 1 Workloads is none of the plan's: they have none here" in found.notes
+    assert "Workloads without a priority here, for the plan has no class urgent: 1" in found.notes
 
 
 def test_parts_that_are_alike_are_taken_together_and_of_others_the_largest_counts() -> None:
@@ -157,9 +157,7 @@ def test_parts_that_are_alike_are_taken_together_and_of_others_the_largest_count
     ray = pods_of(workload("job", "10:00", pod_sets=[head, pod_set(2, "workers")]))
     assert ray
     assert (ray.count, ray.each["nvidia.com/gpu"]) == (2, 2)
-    assert ray.notes == (
-        "{} Workloads have parts that differ: the largest part counts, the others (parts without accelerators) are left out",
-    )
+    assert ray.notes == ("of which the largest part counts alone, for their parts differ (parts without accelerators left out)",)
 
 
 @pytest.mark.parametrize(
