@@ -11,14 +11,17 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from html_support import EVIL, TEAMS, answering, project, report, workload
+from html_support import EVIL, NOW, TEAMS, answering, planned, project, report, workload
 from simulated import alone, compared
 
+from live.looking import Look
+from live.usage import read_usage
 from reports.html.charts import TOP
 from reports.html.data import as_dict
 from reports.html.model import Report
 from reports.html.page import FOLDED_ABOVE, report_page
 from reports.html.palette import ROLES, contrast
+from reports.html.stack import stack_report
 
 FULL = workload(
     "beta", "stopped", "high-priority", Evicted=("True", "11:30", "Preempted"), QuotaReserved=("False", "11:30", "gone")
@@ -191,3 +194,31 @@ def test_colours_can_be_told_from_what_they_stand_on(theme: int, ground: str) ->
 def test_contrast_is_the_webs_own_measure() -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
+
+
+def test_several_clusters_are_told_apart(tmp_path: Path) -> None:
+    root = project(tmp_path)
+    file = root / "environments/main.yaml"
+    second = (
+        "  other: {kind: existing, kueue: {install: false}, instance_groups: {h100: {instance_type: ml.p5.48xlarge, count: 8}}}\n"
+    )
+    file.write_text(file.read_text().replace("governance:", f"{second}governance:", 1))
+    platform, found = planned(root)
+    looks = {"main": Look(read_usage(answering(), NOW), None, "0.16.6"), "other": Look(problem="it is gone")}
+    page = report_page(stack_report(platform, found, "main", looks, NOW))
+    assert rows(page, "capacity", "main ml.p5.48xlarge") == ["main ml.p5.48xlarge 4 GPUs 32 24 8 0 20"]
+    assert rows(page, "capacity", "other ml.p5.48xlarge") == ["other ml.p5.48xlarge 8 GPUs 64 24 40 0 –"]
+    assert "it is gone. Its figures are from the plan alone." in page
+    assert ">alpha (other)</text>" in page
+
+
+def test_a_platform_without_teams_or_nodes_has_a_page_too(tmp_path: Path) -> None:
+    root = project(tmp_path)
+    for file in (root / "teams").iterdir():
+        file.unlink()
+    environment = root / "environments/main.yaml"
+    text = environment.read_text().partition("waivers:")[0]
+    environment.write_text(re.sub(r"instance_groups:\n( {6}.*\n)+", "instance_groups: {}\n", text))
+    page = report_page(report(root))
+    assert 'class="figure">0<' in page
+    assert "Nothing found." in page
