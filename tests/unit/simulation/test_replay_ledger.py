@@ -1,0 +1,276 @@
+"""What a replay knows of its jobs: built by hand as Kueue's Workloads change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from strategies import API_VERSION, ProjectData, planned
+
+from governance.model import ClusterPlan
+from governance.units import CPU, GPU, MEMORY
+from simulation.cases import Placement
+from simulation.replay import workloads
+from simulation.replay.accounts import Account, accounts, active
+from simulation.replay.clock import Clock
+from simulation.replay.ledger import Ledger
+from simulation.replay.model import Event
+from simulation.traces.model import Job
+
+TYPE = "ml.p5.48xlarge"
+AT = "2026-11-20T10:00:{:02}Z"
+
+
+@pytest.fixture(scope="module")
+def plan() -> ClusterPlan:
+    team = {"apiVersion": API_VERSION, "owners": ["someone@example.com"], "quota": {TYPE: {"instances": 1}}}
+    environment = {
+        "apiVersion": API_VERSION,
+        "clusters": {"main": {"kind": "existing", "instance_groups": {"p5": {"instance_type": TYPE, "count": 4}}}},
+        "governance": {"priority_classes": {"high": {"weight": 90}}, "departments": {"research": {}}},
+    }
+    alone = {**team, "sharing": {"strategy": "dont_lend"}}
+    teams = {"alpha": {**team, "department": "research"}, "beta": team, "alone": alone}
+    return planned(ProjectData(environment, teams)).clusters["main"]
+
+
+def job(name: str, team: str = "alpha", **fields: Any) -> Job:
+    return Job(name, team, 0, 600, 2, {GPU: 8, CPU: 1500, MEMORY: 1024}, TYPE, **fields)
+
+
+class Kueue:
+    """Writes a Workload's status as Kueue does."""
+
+    def __init__(self, plan: ClusterPlan, job: Job) -> None:
+        self.plan = plan
+        self.workload = workloads.manifest(job, plan)
+        self.workload["metadata"] |= {"uid": f"uid-{job.name}", "creationTimestamp": AT.format(1), "generation": 1}
+        self.version = 0
+
+    def says(
+        self, second: int = 2, admission: dict[str, Any] | None = None, **conditions: tuple[str, str, str]
+    ) -> workloads.Object:
+        status = self.workload.setdefault("status", {})
+        found = {one["type"]: one for one in status.get("conditions", ())}
+        for kind, (state, reason, message) in conditions.items():
+            values = {"type": kind, "status": state, "reason": reason, "message": message}
+            found[kind] = {**values, "lastTransitionTime": AT.format(second)}
+        self.version += 1
+        metadata = {**self.workload["metadata"], "resourceVersion": str(self.version)}
+        new = {**status, "conditions": list(found.values())} | ({"admission": admission} if admission else {})
+        self.workload = {**self.workload, "metadata": metadata, "status": new}
+        return self.workload
+
+    def admits(self, second: int = 2, **more: Any) -> workloads.Object:
+        flavor = self.plan.flavors[TYPE].name
+        usage = {GPU: "16", CPU: "3", MEMORY: "2Gi"}
+        assigned = {"name": "main", "flavors": dict.fromkeys(usage, flavor), "resourceUsage": usage, "count": 2, **more}
+        said = ("True", "QuotaReserved", "")
+        return self.says(second, {"clusterQueue": "q", "podSetAssignments": [assigned]}, QuotaReserved=said, Admitted=said)
+
+    def waits(self, why: str = "insufficient quota") -> workloads.Object:
+        return self.says(QuotaReserved=("False", "Pending", why))
+
+    def evicts(self, by: str = "", reason: str = "InCohortReclamation") -> workloads.Object:
+        message = f"Preempted to accommodate a workload (UID: {by}, JobUID: UNKNOWN) due to reclamation"
+        return self.says(Evicted=("True", "Preempted", message), Preempted=("True", reason, message))
+
+
+def ledger(plan: ClusterPlan, *jobs: Job) -> tuple[Ledger, Clock, list[Kueue]]:
+    clock = Clock(jobs, 60, None)
+    found = Ledger(plan, jobs, clock)
+    return found, clock, [Kueue(plan, one) for one in jobs]
+
+
+def test_a_workload_is_what_kueue_would_make_of_the_job(plan: ClusterPlan) -> None:
+    made = workloads.manifest(job("a", priority="high", topology=Placement(required="kubernetes.io/hostname")), plan)
+    assert made["metadata"] == {"name": "a", "namespace": plan.teams["alpha"].namespace}
+    assert made["spec"]["queueName"] == plan.teams["alpha"].local_queue
+    assert made["spec"]["priority"] == 90
+    assert made["spec"]["priorityClassRef"] == {
+        "group": "kueue.x-k8s.io",
+        "kind": "WorkloadPriorityClass",
+        "name": "high-priority",
+    }
+    (pods,) = made["spec"]["podSets"]
+    assert (pods["count"], pods["topologyRequest"]) == (2, {"required": "kubernetes.io/hostname"})
+    pod = pods["template"]["spec"]
+    assert pod["nodeSelector"] == {"node.kubernetes.io/instance-type": TYPE}
+    assert pod["containers"][0]["resources"]["requests"] == {GPU: "8", CPU: "1500m", MEMORY: "1Gi"}
+    assert "topologyRequest" not in workloads.manifest(job("b"), plan)["spec"]["podSets"][0]
+
+
+def test_an_admission_is_noted_once_with_its_usage(plan: ClusterPlan) -> None:
+    found, clock, (kueue,) = ledger(plan, job("a"))
+    clock.arriving(0)
+    found.arrived([job("a")])
+    assert found.open == {"a"}
+    found.see(kueue.says())
+    assert found.open == {"a"}  # Kueue hasn't said anything yet
+    found.at = 60
+    found.see(kueue.admits())
+    found.see(kueue.says(PodsReady=("True", "Started", "")))
+    flavor = plan.flavors[TYPE].name
+    usage = {(flavor, GPU): 16, (flavor, CPU): 3000, (flavor, MEMORY): 2048}
+    assert found.events == [Event(0, "arrived", "a"), Event(60, "admitted", "a", usage=usage)]
+    assert (found.open, found.waiting, clock.next()) == (set(), set(), 660)
+
+
+def test_domains_are_told_in_every_level_though_kueue_names_nodes_alone(plan: ClusterPlan) -> None:
+    found, clock, (kueue,) = ledger(plan, job("a"))
+    clock.arriving(0)
+    topology = plan.flavors[TYPE].topology
+    assert topology is not None
+    names = {"individual": {"prefix": "p5-00", "roots": ["0", "3"]}}
+    one = {"domainCount": 2, "valuesPerLevel": [names], "podCounts": {"universal": 1}}
+    found.see(kueue.says())
+    found.see(kueue.admits(topologyAssignment={"levels": ["kubernetes.io/hostname"], "slices": [one]}))
+    (event,) = found.events
+    assert event.levels == topology.levels
+    assert [domain[-1] for domain in event.domains] == ["p5-000", "p5-003"]
+    assert all(len(domain) == len(topology.levels) and all(domain) for domain in event.domains)
+
+
+def test_an_evicted_job_names_who_took_its_place_and_waits_again_once_released(plan: ClusterPlan) -> None:
+    found, clock, (kueue, other) = ledger(plan, job("a"), job("b", "beta"))
+    clock.arriving(0)
+    found.arrived([job("a"), job("b", "beta")])
+    found.see(kueue.says())
+    found.see(kueue.admits())
+    found.see(other.waits())
+    found.at = 60
+    found.see(kueue.evicts(by="uid-b"))
+    assert found.events[-1] == Event(60, "preempted", "a", by="b", reason="InCohortReclamation")
+    assert (found.leaving, found.open) == ({"a"}, {"a"})
+    patch = workloads.released(found.objects["a"])
+    said = {one["type"]: (one["status"], one["reason"]) for one in patch["status"]["conditions"]}
+    assert patch["status"]["admission"] is None
+    assert patch["metadata"]["resourceVersion"] == str(kueue.version)
+    assert said["QuotaReserved"] == ("False", "Pending")
+    assert said["Admitted"] == ("False", "NoReservation")
+    assert said["Requeued"] == ("True", "Preempted")
+    assert said["Evicted"] == ("True", "Preempted")
+    found.released(["a"])
+    assert (found.leaving, found.open) == (set(), {"a"})  # until the watch shows it
+    found.see(kueue.waits())
+    assert (found.open, found.waiting) == (set(), {"a", "b"})
+    assert clock.next() is None
+
+
+def test_a_job_that_ended_stays_open_until_the_watch_shows_it(plan: ClusterPlan) -> None:
+    found, clock, (kueue,) = ledger(plan, job("a"))
+    clock.arriving(0)
+    found.see(kueue.admits())
+    found.finished([job("a")])
+    found.see(kueue.says(PodsReady=("True", "Started", "")))
+    assert found.open == {"a"}
+    found.see(kueue.says(Finished=("True", "Succeeded", "")))
+    assert (found.open, found.ended) == (set(), 1)
+
+
+def test_who_waits_is_overlooked_where_quota_came_back_later(plan: ClusterPlan) -> None:
+    jobs = job("runs"), job("waits", "beta"), job("alone", "alone"), job("new", "beta")
+    found, _, (runs, waits, alone, new) = ledger(plan, *jobs)
+    found.arrived(jobs[:3])
+    for workload in (runs.admits(), waits.waits(), alone.waits()):
+        found.see(workload)
+    assert not found.overlooked()
+    found.finished([jobs[0]])  # of another department, but of the same root
+    assert found.overlooked()
+    found.moved_on()
+    assert not found.overlooked()
+
+
+def test_who_shares_with_nobody_is_not_overlooked_for_others(plan: ClusterPlan) -> None:
+    jobs = job("runs"), job("waits", "alone")
+    found, _, (runs, waits) = ledger(plan, *jobs)
+    found.arrived(jobs)
+    found.see(runs.admits())
+    found.see(waits.waits())
+    found.finished([jobs[0]])
+    assert not found.overlooked()
+
+
+def test_who_comes_after_the_ends_is_not_overlooked(plan: ClusterPlan) -> None:
+    jobs = job("runs"), job("new")
+    found, _, (runs, new) = ledger(plan, *jobs)
+    found.arrived(jobs[:1])
+    found.see(runs.admits())
+    found.finished(jobs[:1])
+    found.arrived(jobs[1:])
+    found.see(new.waits())
+    assert not found.overlooked()
+
+
+def test_one_that_was_evicted_alone_is_looked_at_after_its_own_quota_came_back(plan: ClusterPlan) -> None:
+    jobs = job("a"), job("b")
+    found, _, (a, b) = ledger(plan, *jobs)
+    found.arrived(jobs)
+    for one in (a, b):
+        found.see(one.admits())
+    found.see(a.evicts())
+    found.released(["a"])
+    found.see(a.waits())
+    assert not found.overlooked()
+    found.see(a.admits())
+    for one in (a, b):
+        found.see(one.evicts())
+    found.released(["a", "b"])  # each may have been looked at before the other's quota was back
+    found.see(a.waits())
+    assert found.overlooked()
+
+
+def test_the_second_of_a_creation_or_reservation_is_busy_for_the_whole_cohort(plan: ClusterPlan) -> None:
+    jobs = job("a"), job("b", "beta"), job("c", "alone")
+    found, _, (a, _, _) = ledger(plan, *jobs)
+    assert found.busy_second(jobs) == 0
+    found.see(a.says())
+    created = found.busy_second([jobs[1]])
+    found.see(a.admits(second=7))
+    assert found.busy_second([jobs[1]]) == created + 6
+    assert found.busy_second([jobs[2]]) == 0
+
+
+def test_queues_are_at_rest_when_kueue_counts_what_the_watch_shows(plan: ClusterPlan) -> None:
+    jobs = job("a"), job("b")
+    found, _, (a, b) = ledger(plan, *jobs)
+    found.see(a.admits())
+    found.see(b.waits())
+    queue = plan.teams["alpha"].cluster_queue
+    assert found.differences({queue: Account(0, 1, 1)}) == []
+    for wrong in (Account(1, 0, 1), Account(1, 1, 1), Account(0, 0, 1), Account(0, 1, 0), Account(0, 1, 2)):
+        assert len(found.differences({queue: wrong})) == 1
+    other = plan.teams["beta"].cluster_queue
+    assert len(found.differences({queue: Account(0, 1, 1), other: Account(reserving=1)})) == 1
+    assert len(found.differences({})) == 1
+
+
+def test_a_refused_job_is_over(plan: ClusterPlan) -> None:
+    found, _, _ = ledger(plan, job("a"))
+    found.arrived([job("a")])
+    found.refused(job("a"), "spec.priority: too high")
+    assert found.events[-1] == Event(0, "refused", "a", reason="spec.priority: too high")
+    assert (found.open, found.ended) == (set(), 1)
+
+
+METRICS = b"""# HELP kueue_cluster_queue_status Reports
+# TYPE kueue_cluster_queue_status gauge
+kueue_cluster_queue_status{cluster_queue="a",replica_role="standalone",status="active"} 1
+kueue_cluster_queue_status{cluster_queue="a",replica_role="standalone",status="pending"} 0
+kueue_cluster_queue_status{cluster_queue="b",replica_role="standalone",status="active"} 0
+kueue_cluster_queue_status{cluster_queue="b",replica_role="standalone",status="pending"} 1
+# TYPE kueue_pending_workloads gauge
+kueue_pending_workloads{cluster_queue="a",replica_role="standalone",status="active"} 2
+kueue_pending_workloads{cluster_queue="a",replica_role="standalone",status="inadmissible"} 13
+kueue_pending_workloads{cluster_queue="b",replica_role="standalone",status="active"} 0
+# TYPE kueue_reserving_active_workloads gauge
+kueue_reserving_active_workloads{cluster_queue="a",replica_role="standalone"} 1e+06
+# TYPE workqueue_depth gauge
+workqueue_depth{controller="x"} 3
+"""
+
+
+def test_accounts_are_read_from_kueues_metrics() -> None:
+    assert accounts(METRICS) == {"a": Account(2, 13, 1_000_000), "b": Account()}
+    assert active(METRICS) == {"a"}
+    assert accounts(b"") == {}
