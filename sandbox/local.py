@@ -190,6 +190,8 @@ class Sandbox:
             while time.monotonic() < deadline and status_of(self.name, self.dir, content).phase != "stopped":
                 time.sleep(0.05)
         found = self._kill_leftovers()
+        if self._supervisor is not None:
+            self._supervisor.wait()  # or it stays in the process list as long as this process runs
         return found or status.phase in ("running", "starting")
 
     def _kill_leftovers(self) -> bool:

@@ -61,7 +61,7 @@ class Stage:
         self.plan = plan
         self.fidelity = fidelity
         self._progress = progress
-        self._sandbox = Sandbox(f"replay-{name}-{os.getpid()}", lean=fidelity == "workloads", owned=True)
+        self.sandbox = Sandbox(f"replay-{name}-{os.getpid()}", lean=fidelity == "workloads", owned=True)
         self._server: Server
         self._metrics = ""
         self._kueue = ""
@@ -69,23 +69,23 @@ class Stage:
 
     def __enter__(self) -> Self:
         try:
-            status = self._sandbox.up(_manager(self.plan), nodes(self.plan), self._progress)
+            status = self.sandbox.up(_manager(self.plan), nodes(self.plan), self._progress)
             self._kueue = status.versions["kueue"]
             self._metrics = f"https://{HOST}:{status.ports['kueue_metrics']}/metrics"
-            self._server = Server(self._sandbox.kubeconfig)
+            self._server = Server(self.sandbox.kubeconfig)
             self._declare()
         except SandboxError as error:
-            self._sandbox.down()
+            self.sandbox.down()
             # The log is gone with the sandbox; its last line stands in the message.
             raise SandboxError(error.message, remedy=error.remedy if error.log is None else "try again") from error
         except BaseException:
-            self._sandbox.down()
+            self.sandbox.down()
             raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._server.close()
-        self._sandbox.down()
+        self.sandbox.down()
 
     def run(self, jobs: Sequence[Job], settings: Settings, on_progress: OnProgress | None = None) -> Replay:
         """Replay the jobs; their teams and priority classes must be in the plan. It leaves nothing behind.
@@ -128,14 +128,18 @@ class Stage:
         wanted = [*render(plan), *barrier.objects()]
         for kind, path in _KINDS.items():
             self._server.each(partial(self._create, path), [one for one in wanted if one["kind"] == kind])
-        wanted_queues = {team.cluster_queue for team in plan.teams.values() if team.state == "active" and team.flavors} | {
-            barrier.NAME
-        }
+        queues = {team.cluster_queue for team in plan.teams.values() if team.state == "active" and team.flavors} | {barrier.NAME}
         deadline = time.monotonic() + _ACTIVE_WITHIN
-        while inactive := wanted_queues - active(self._server.plain(self._metrics)):
+        while inactive := queues - self._active():
             if time.monotonic() > deadline:
                 raise SandboxError(f"queues are not active after {_ACTIVE_WITHIN:.0f} s: {', '.join(sorted(inactive)[:4])}")
             time.sleep(0.05)
+
+    def _active(self) -> set[str]:
+        try:
+            return active(self._server.plain(self._metrics))
+        except SandboxError:  # Kueue may serve its metrics a little later than it says that it is ready
+            return set()
 
     def _create(self, path: str, one: Object) -> None:
         try:
