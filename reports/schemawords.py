@@ -14,6 +14,7 @@ from typing import Any
 from config import eks, groups, hyperpod, network, team, vocabulary
 from config.catalogue import accelerator_kinds, families, instance_types
 from config.kueue import FRAMEWORKS
+from config.multikueue import DISPATCHED
 from config.rules import rules
 
 Schema = dict[str, Any]
@@ -132,6 +133,7 @@ WORDS: Mapping[str, Callable[[Any, Schema], Schema]] = {
     "config.hyperpod._region": _same("an AWS region, as us-west-2", hyperpod._REGION),
     "config.hyperpod._tag": _fixed({}),
     "config.kueue._framework": _fixed({"enum": list(FRAMEWORKS)}),
+    "config.multikueue._dispatched": _fixed({"enum": list(DISPATCHED)}),
     "simulation.cases.<lambda>": _fixed({"maxLength": 30}),
     "simulation.cases._listed": _listed,
     "simulation.cases._whole_node": _short_form({"const": "whole_node"}),

@@ -318,6 +318,31 @@ names: {cluster_queue: alpha, unmarked: true, keep: [queueing_strategy, fair_sha
 """,
     "beta": "quota: {ml.p5.48xlarge: {accelerators: 8}}\nweight: 1\ndepartment: old\n",
 }
+_FLEET = """
+description: Jobs go from one cluster to those that have room
+clusters:
+  hub: {kind: existing, instance_groups: {}}
+  east: {kind: existing, instance_groups: {h100: {instance_type: ml.p5.48xlarge, count: 2}}}
+  west: {kind: existing, instance_groups: {mig: {instance_type: ml.p4d.24xlarge, count: 2, partitions: {mig-1g.5gb: 7}}}}
+governance:
+  multi_kueue:
+    manager: hub
+    workers: [east, west]
+    dispatcher: incremental
+    frameworks: [batch/job, jobset.x-k8s.io/jobset]
+    gc_interval: 30s
+    worker_lost_timeout: 5m
+    origin: fleet
+"""
+_FLEET_TEAMS = {
+    "alpha": """
+cluster_quota:
+  east: {ml.p5.48xlarge: {instances: 1, accelerators: 1, vcpu: 24, memory_gib: 256}}
+  west: {p4d: {partitions: {mig-1g.5gb: 2}}}
+weight: 1
+""",
+    "beta": "clusters: [east]\nquota: {ml.p5.48xlarge: {accelerators: 4}}\nweight: 1\n",
+}
 
 
 def _data(text: str, **more: Any) -> dict[str, Any]:
@@ -336,5 +361,6 @@ EVERYTHING = {
     "adopted": _project(_ADOPTED, _ADOPTED_TEAMS),
     "hyperpod": _project(_OTHER, {}),
     "small": _project(_SMALL, {}),
+    "fleet": _project(_FLEET, _FLEET_TEAMS),
 }
-"""By a short name: what Kueue can be asked for, what AWS's governance can, and clusters of other shapes."""
+"""By a short name: what Kueue can be asked for, what AWS's governance can, clusters of other shapes, one that hands jobs on."""

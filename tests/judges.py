@@ -28,14 +28,19 @@ from live.connection import ApiError, Connection
 ARN = "arn:aws:sagemaker:us-west-2:111122223333:cluster/abcdefghijkl"
 REFUSED_BY_BOTH = "refused by the checks, refused by a server too"
 PLURALS = {
+    "AdmissionCheck": "admissionchecks",
     "ClusterQueue": "clusterqueues",
     "ClusterRole": "clusterroles",
     "ClusterRoleBinding": "clusterrolebindings",
     "Cohort": "cohorts",
     "LocalQueue": "localqueues",
+    "MultiKueueCluster": "multikueueclusters",
+    "MultiKueueConfig": "multikueueconfigs",
     "Namespace": "namespaces",
     "ResourceFlavor": "resourceflavors",
     "RoleBinding": "rolebindings",
+    "Secret": "secrets",
+    "ServiceAccount": "serviceaccounts",
     "Topology": "topologies",
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",

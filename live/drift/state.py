@@ -12,6 +12,8 @@ QUOTA_TYPE: Final = "aws-native:sagemaker:ComputeQuota"
 EXTENSION_TYPE: Final = "aws-native:index:ExtensionResource"
 _KUBERNETES: Final = "kubernetes:"
 _CHARTS: Final = "kubernetes:helm.sh/"
+_SECRETS: Final = "kubernetes:core/v1:Secret"
+"""Not compared: whoever looks for drift needs no right to read Secrets, and what they hold is nobody's to see in a report."""
 
 Object = Mapping[str, Any]
 
@@ -58,7 +60,8 @@ def key_of(manifest: Object) -> Key:
 
 
 def by_key(manifests: Iterable[Object]) -> dict[Key, Object]:
-    return {key_of(manifest): manifest for manifest in manifests}
+    """Objects that are compared: all but Secrets."""
+    return {key_of(manifest): manifest for manifest in manifests if manifest.get("kind") != "Secret"}
 
 
 def deployed(exported: Mapping[str, Any]) -> dict[str, Side]:
@@ -105,7 +108,7 @@ def live_resources(exported: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         if not resource.get("custom") or resource.get("delete") or resource.get("external"):
             continue
         inputs, type_ = resource.get("inputs") or {}, str(resource.get("type"))
-        kubernetes = type_.startswith(_KUBERNETES) and not type_.startswith(_CHARTS) and "kind" in inputs
+        kubernetes = type_.startswith(_KUBERNETES) and not type_.startswith((_CHARTS, _SECRETS)) and "kind" in inputs
         if kubernetes or type_ == QUOTA_TYPE or (type_ == EXTENSION_TYPE and inputs.get("type") == SCHEDULER_CONFIG):
             yield resource
 

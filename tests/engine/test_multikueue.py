@@ -146,6 +146,15 @@ def test_the_fleet_stands_and_its_tokens_are_nowhere_in_clear(fleet: Fleet, caps
     assert f"{NAMESPACE}-clusterqueue" in state, "the state was looked at"
 
 
+def test_a_look_for_drift_reads_no_secret(fleet: Fleet, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--project", str(fleet.root), "drift", "--stack", "main", "--json"]) == 0
+    out, _ = capsys.readouterr()
+    report = json.loads(out)
+    assert (report["drift"], list(report["compared"])) == ([], ["east", "hub", "west"])
+    assert "ciphertext" not in out
+    assert "ca.crt" not in out
+
+
 def test_a_job_goes_to_the_worker_that_has_room(fleet: Fleet) -> None:
     fleet.fill("west")
     fleet.submit("hub", "moves", 4, "1s")

@@ -81,6 +81,13 @@ TEAM_FIELDS: list[tuple[str, str, str, Callable[[TeamPlan], Any], Any]] = [
         lambda t: gpu(t, "ml.g6.12xlarge")[0],
         5,
     ),
+    (
+        "cluster_quota",
+        QUOTA + "cluster_quota: {main: {ml.p5.48xlarge: {accelerators: 3}}}\n",
+        ENVIRONMENT,
+        lambda t: gpu(t)[0],
+        3,
+    ),
     ("extra_quota.quota", QUOTA + EXTRA + "until: 2999-01-01}}\n", ENVIRONMENT, lambda t: (gpu(t)[0], cell(t, EFA)[0]), (11, 44)),
     ("extra_quota.until", QUOTA + EXTRA + "until: 2020-01-01}}\n", ENVIRONMENT, lambda t: gpu(t)[0], 8),
     ("largest_job", QUOTA + "largest_job: {ml.p5.48xlarge: {accelerators: 99}}\n", ENVIRONMENT, gpu, (8, 4, None)),
@@ -282,6 +289,25 @@ ENVIRONMENT_FIELDS: list[tuple[str, str, Callable[[ClusterPlan], Any], Any]] = [
         environment(settings="kubeconfig: ~/.kube/config"),
         lambda c: c.declared.kubeconfig,
         "~/.kube/config",
+    ),
+    (
+        "governance.multi_kueue.*",
+        environment(
+            "  other: {kind: existing, instance_groups: {}}\n"
+            "governance:\n  multi_kueue: {manager: main, workers: [other], dispatcher: incremental, frameworks: [pod],"
+            " gc_interval: 1m, worker_lost_timeout: 2m, origin: ours}\n"
+        ),
+        lambda c: (c.manager["multiKueue"], c.manager["integrations"]["frameworks"], c.dispatch and c.dispatch.workers),
+        (
+            {
+                "gcInterval": "60s",
+                "origin": "ours",
+                "workerLostTimeout": "120s",
+                "dispatcherName": "kueue.x-k8s.io/multikueue-dispatcher-incremental",
+            },
+            ["pod"],
+            ("other",),
+        ),
     ),
     ("clusters.context", environment(settings="context: east"), lambda c: c.declared.context, "east"),
     ("instance_groups.instance_type", environment(""), lambda c: list(c.capacity), ["ml.p5.48xlarge"]),
@@ -520,7 +546,7 @@ def test_the_tables_name_every_field() -> None:
     team_cases = {case[0] for case in TEAM_FIELDS}
     absolute = {
         f"{amounts}.{field}"
-        for amounts in ("sharing.borrow", "sharing.lend", "extra_quota.quota", "largest_job")
+        for amounts in ("sharing.borrow", "sharing.lend", "extra_quota.quota", "largest_job", "cluster_quota")
         for field in ("instances", "accelerators", "vcpu", "memory_gib", "partitions")
     }
     names = {"names.namespace", "names.cluster_queue", "names.local_queue"}
@@ -538,6 +564,10 @@ def test_the_tables_name_every_field() -> None:
             "backoff_max",
             "backoff_limit",
         )
+    }
+    cases |= {
+        "governance.multi_kueue." + name
+        for name in ("manager", "workers", "dispatcher", "frameworks", "gc_interval", "worker_lost_timeout", "origin")
     }
     cases |= {"kueue.client_qps", "kueue.client_burst", "clusters.kind", "clusters.instance_groups", "clusters.kueue"}
     built = set(fields_of(HyperPodCluster)) - set(fields_of(ExistingCluster))  # their table is test_config_hyperpod's
