@@ -18,7 +18,7 @@ def _managed(cluster: str = "", team: str = "", hub: str = _HUB) -> Example:
 
 
 MULTI_CLUSTER = Category(
-    "multi-cluster",
+    "multi_cluster",
     "Several clusters",
     "Teams placed on some of an environment's clusters, and jobs that one cluster hands to others (MultiKueue).",
     (
