@@ -176,7 +176,7 @@ def bare(found: Plan) -> Plan:
                 covered=(),
                 topologies=(),
                 cohorts=tuple(replace(cohort, pool=()) for cohort in cluster.cohorts),
-                teams={of: replace(team, flavors=(), covered=(), largest={}) for of, team in cluster.teams.items()},
+                teams={of: replace(team, flavors=(), covered=(), largest={}, potential={}) for of, team in cluster.teams.items()},
             )
             for name, cluster in found.clusters.items()
         },
