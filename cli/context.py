@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from cli.console import say, sources_at
-from config.findings import ConfigError, Finding, Where, by_place, did_you_mean, has_errors, problem_at, quoted
+from config.findings import ConfigError, Finding, Where, by_place, has_errors, problem_at
 from config.load import ENVIRONMENTS, Platform, Project
 from config.stack import environment_of, project_root
-from governance.model import ClusterPlan, Plan
+from governance.model import Plan
 from governance.plan import plan, review
 
 
@@ -50,17 +50,6 @@ def planned(root: Path, stack: str) -> tuple[Platform, Plan]:
     if has_errors(resolved.findings):
         raise ConfigError(resolved.findings)
     return platform, resolved
-
-
-def one_cluster(found: Plan, name: str | None) -> ClusterPlan:
-    """The cluster of that name, or the only one. Raises ConfigError where there is none such, or several and no name."""
-    if name is None and len(found.clusters) == 1:
-        return next(iter(found.clusters.values()))
-    if name is not None and name in found.clusters:
-        return found.clusters[name]
-    message = f"there is no cluster {quoted(name)}" if name else "the environment has several clusters"
-    remedy = did_you_mean(name, list(found.clusters)) if name else f"name one: {', '.join(found.clusters)}"
-    raise ConfigError([problem_at("cluster-unknown", Where("--cluster"), message, remedy)])
 
 
 def all_findings(project: Project, environments: list[str]) -> list[Finding]:

@@ -200,11 +200,14 @@ def _submit(
     root: Path, stack: str, platform: Platform, plan: Plan, resolved: Resolved, way: tuple[str, str], *, dry: bool
 ) -> int:
     from governance.jobs.manifests import manifests
-    from live.submit import connection_to, submit
+    from live import clusters
+    from live.connection import connect
+    from live.submit import submit
 
     objects = manifests(resolved)
     with progress() as shown:
-        api = connection_to(root, stack, platform, plan, resolved.cluster.name, *way, shown)
+        own = any(way)
+        api = connect(*way, "") if own else clusters.connection(root, stack, platform, plan, resolved.cluster.name, shown)
         shown.step(f"{'trying' if dry else 'submitting'} {len(objects)} object{'s' * (len(objects) > 1)}")
         refused = submit(api, objects, dry=dry)
     if has_errors(refused):

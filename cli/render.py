@@ -8,7 +8,7 @@ import typer
 
 from cli.console import print_json, say
 from cli.context import JsonOption, StackOption, planned, root_of
-from config.findings import ConfigError, Finding, Severity, Where, did_you_mean
+from governance.choice import chosen
 
 
 def render(
@@ -23,12 +23,7 @@ def render(
     from components.render import render as manifests
 
     _, plan = planned(root_of(context), stack)
-    if cluster is not None and cluster not in plan.clusters:
-        known = did_you_mean(cluster, list(plan.clusters))
-        raise ConfigError(
-            [Finding("cluster-unknown", Severity.ERROR, Where("--cluster"), f"there is no cluster `{cluster}`", known)]
-        )
-    objects = [item for name, found in plan.clusters.items() if cluster in (None, name) for item in manifests(found)]
+    objects = [item for name in chosen(plan.clusters, cluster) for item in manifests(plan.clusters[name])]
     if plan.backend == "managed":
         say("AWS makes namespaces, queues, flavors and priority classes of the quotas, and owns them; ours is the access:")
     if as_json:

@@ -39,7 +39,7 @@ def report(
     """
     from datetime import UTC, datetime
 
-    from live.topologystack import chosen
+    from governance.choice import chosen
     from reports.html.data import as_dict
     from reports.html.page import report_page
     from reports.html.stack import stack_report
@@ -47,7 +47,7 @@ def report(
     figures = _figures(simulation)
     root = root_of(context)
     platform, plan = planned(root, stack)
-    names = chosen(plan, cluster)
+    names = chosen(plan.clusters, cluster)
     with progress() as shown:
         looks: dict[str, Any] = dict.fromkeys(names)
         if not plan_only:

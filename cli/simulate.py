@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cli.console import console, print_json, progress, say
-from cli.context import JsonOption, StackOption, cannot_write, one_cluster, planned, root_of
+from cli.context import JsonOption, StackOption, cannot_write, planned, root_of
 from config.findings import ConfigError
+from governance.choice import one_cluster
 
 if TYPE_CHECKING:
     from cli.console import ConsoleProgress
@@ -166,12 +167,13 @@ def _read(path: Path, root: Path, plans: Sequence[ClusterPlan], seed: int | None
 
 
 def _live(root: Path, stack: str, cluster: str | None, shown: ConsoleProgress) -> Trace:
-    from live.why.reach import by_stack, declared_cluster
+    from live.clusters import connection
+    from live.kube import Reader
     from simulation.traces.live import from_cluster
 
     platform, plan = planned(root, stack)
-    declared = declared_cluster(platform, plan, cluster)
-    return from_cluster(by_stack(root, stack, platform, plan, declared, shown).reader, declared.cluster)
+    found = one_cluster(plan, cluster)
+    return from_cluster(Reader(connection(root, stack, platform, plan, found.name, shown)), found)
 
 
 def _told(sides: Sequence[Side], trace: Trace, result: Simulated, html: Path | None, *, as_json: bool) -> int:

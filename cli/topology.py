@@ -140,11 +140,11 @@ def _check_type(wanted: str | None, views: list[View]) -> None:
 
 
 def _declared(context: typer.Context, where: _Where) -> list[Any]:
+    from governance.choice import chosen
     from live.topology import declared_layout
-    from live.topologystack import chosen
 
     _, plan = planned(root_of(context), where.stack)
-    return [declared_layout(plan.clusters[name]) for name in chosen(plan, where.cluster)]
+    return [declared_layout(plan.clusters[name]) for name in chosen(plan.clusters, where.cluster)]
 
 
 def _live(
@@ -170,7 +170,7 @@ def _readers(context: typer.Context, where: _Where, shown: Any) -> Iterable[Any]
 
         name = where.kube_context or Path(where.kubeconfig or "").stem
         return [(name, Reader(connect(where.kubeconfig or "", where.kube_context or "", "")))]
-    from live.topologystack import readers
+    from live.clusters import readers
 
     root = root_of(context)
     platform, plan = planned(root, where.stack)

@@ -41,8 +41,12 @@ def why(  # noqa: PLR0913, PLR0917 - options
 
     Reads Kueue's objects, nodes and pods; writes nothing. Exit code 1 where there is no such workload.
     """
+    from governance.choice import one_cluster
+    from live.clusters import connection
+    from live.kube import Reader
+    from live.why.declared import Declared
     from live.why.find import UnknownError
-    from live.why.reach import ask, by_kubeconfig, by_stack, declared_cluster
+    from live.why.reach import Way, ask, by_kubeconfig
     from reports import why as reports
 
     if team is not None and namespace is not None:
@@ -56,11 +60,11 @@ def why(  # noqa: PLR0913, PLR0917 - options
         else:
             root, name = root_of(context), stack or "local"
             platform, plan = planned(root, name)
-            declared = declared_cluster(platform, plan, cluster)
+            declared = Declared(platform, one_cluster(plan, cluster))
             if direct:
                 way = by_kubeconfig(kubeconfig, kube_context, declared)
             else:
-                way = by_stack(root, name, platform, plan, declared, shown)
+                way = Way(Reader(connection(root, name, platform, plan, declared.cluster.name, shown)), declared)
         try:
             answer = ask(way, workload, team, namespace, shown)
         except UnknownError as error:

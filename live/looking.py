@@ -10,10 +10,10 @@ from pathlib import Path
 from config.load import Platform
 from governance.model import Plan
 from governance.topologymap.model import Layout
+from live.clusters import readers
 from live.connection import ApiError, UnreachableError
 from live.kube import Reader
 from live.topology import read_cluster
-from live.topologystack import readers
 from live.usage import NoKueueError, Usage, read_usage
 from sandbox.engine_errors import EngineError
 from sandbox.errors import SandboxError

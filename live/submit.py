@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from config.findings import Finding, Where, problem_at
-from config.load import Platform
 from governance.jobs.kinds import BY_OBJECT, Kind
-from governance.model import Plan
-from live.connection import ApiError, Connection, UnreachableError, connect
-from sandbox import stacks
-from sandbox.deploy import attach, known_kubeconfigs
-from sandbox.toolchain import Progress
+from live.connection import ApiError, Connection
 
 _MANAGER = "hpctl"
 _NOT_FOUND, _CONFLICT = 404, 409
@@ -87,25 +81,3 @@ def _left(created: Sequence[Mapping[str, Any]]) -> list[Finding]:
         )
         for manifest in created
     ]
-
-
-def connection_to(  # noqa: PLR0913, PLR0917 - where a stack lies, and its three ways
-    root: Path, stack: str, platform: Platform, plan: Plan, cluster: str, kubeconfig: str, context: str, progress: Progress
-) -> Connection:
-    """The way to a cluster: the user's own kubeconfig where one is given, else the stack's.
-
-    Without a state of the stack, the files that the environment names. Raises UnreachableError, SandboxError and EngineError.
-    """
-    own = plan.clusters[cluster].declared.context or ""
-    if kubeconfig or context:
-        return connect(kubeconfig, context, "")
-    if cluster in stacks.clusters(platform):
-        return connect(str(stacks.running(root, stack, platform)[cluster].kubeconfig), own, "")
-    files = known_kubeconfigs(root, stack, platform)
-    if cluster in files:
-        return connect(str(files[cluster]), own, "")
-    progress.step("asking Pulumi how the cluster is reached")
-    deployment = attach(root, stack, platform, plan, progress)
-    if deployment is None:
-        raise UnreachableError(f"the stack `{stack}` was never deployed: nothing says how cluster `{cluster}` is reached")
-    return connect(deployment.way(cluster, deployment.engine().outputs()), own, "")

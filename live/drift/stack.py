@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from config.findings import ConfigError, Finding, Severity, Where, did_you_mean
 from config.load import Platform
 from config.stack import layers_of
+from governance.choice import chosen
 from governance.model import Plan
 from live.connection import UnreachableError, connect
 from live.drift.elsewhere import elsewhere
 from live.drift.look import Sources, look
 from live.drift.model import PlatformChange, Report
-from live.drift.state import Side, deployed, live_resources, name_of
+from live.drift.state import deployed, live_resources, name_of
 from live.kube import Reader
 from live.sagemaker import Governance, client, read_governance
 from sandbox.deploy import Deployment, attach, known_kubeconfigs
@@ -59,7 +59,7 @@ def look_at_stack(root: Path, stack: str, platform: Platform, plan: Plan, wanted
     """Compare a stack's clusters. Raises ConfigError for a cluster that there isn't, SandboxError and EngineError."""
     last = _last(root, stack, platform, plan, progress) if wanted.with_state else _Last(None, {}, {})
     state = deployed(last.exported) if wanted.with_state else None
-    clusters = _clusters(plan, state or {}, wanted.cluster)
+    clusters = chosen({*plan.clusters, *(state or {})}, wanted.cluster)
     known = state is None or _holds_anything(last.exported)
     report = Report(stack, platform.name, plan.backend, deployed=known, with_state=wanted.with_state)
     if "governance" not in layers_of(root, stack):
@@ -78,14 +78,6 @@ def look_at_stack(root: Path, stack: str, platform: Platform, plan: Plan, wanted
         with last.deployment.engine() as engine:
             report = replace(report, platform=platform_changes(engine, last.exported, progress))
     return report
-
-
-def _clusters(plan: Plan, state: Mapping[str, Side], wanted: str | None) -> list[str]:
-    clusters = sorted({*plan.clusters, *state})
-    if wanted is not None and wanted not in clusters:
-        known, message = did_you_mean(wanted, clusters), f"there is no cluster `{wanted}`"
-        raise ConfigError([Finding("cluster-unknown", Severity.ERROR, Where("--cluster"), message, known)])
-    return [name for name in clusters if wanted in (None, name)]
 
 
 def _last(root: Path, stack: str, platform: Platform, plan: Plan, progress: Progress) -> _Last:

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from config.findings import ConfigError, Finding, Severity, Where, did_you_mean
-from config.load import Platform
-from governance.model import Plan
+from config.findings import did_you_mean
 from live.connection import connect
 from live.kube import Reader
 from live.why.declared import Declared
@@ -16,7 +14,6 @@ from live.why.explain import explain, namespace_of_team
 from live.why.find import UnknownError, find
 from live.why.model import Answer
 from live.why.reading import events_of, read_cluster
-from sandbox.deploy import attach, known_kubeconfigs
 
 
 class Progress(Protocol):
@@ -37,38 +34,6 @@ class Way:
 def by_kubeconfig(kubeconfig: Path | None, context: str | None, declared: Declared | None = None) -> Way:
     """The cluster of a kubeconfig; None: the ambient one. Raises UnreachableError."""
     return Way(Reader(connect(str(kubeconfig or ""), context or "", "")), declared)
-
-
-def declared_cluster(platform: Platform, plan: Plan, cluster: str | None) -> Declared:
-    """One cluster of an environment. Raises ConfigError for one that there isn't, or that isn't named among several."""
-    names = sorted(plan.clusters)
-    if cluster is None and len(names) == 1:
-        cluster = names[0]
-    if cluster is None or cluster not in plan.clusters:
-        message = f"there is no cluster `{cluster}`" if cluster else "the environment has several clusters"
-        remedy = did_you_mean(cluster, names) if cluster else f"name one: {', '.join(names)}"
-        raise ConfigError([Finding("cluster-unknown", Severity.ERROR, Where("--cluster"), message, remedy)])
-    return Declared(platform, plan.clusters[cluster])
-
-
-def by_stack(root: Path, stack: str, platform: Platform, plan: Plan, declared: Declared, progress: Progress) -> Way:
-    """A cluster of a stack: by the file that is known, else as the last deployment has left it.
-
-    Raises UnreachableError, SandboxError and EngineError.
-    """
-    cluster = declared.cluster
-    way = known_kubeconfigs(root, stack, platform).get(cluster.name)
-    if way is None:
-        progress.step("asking Pulumi how the cluster is reached")
-        deployment = attach(root, stack, platform, plan, progress)
-        if deployment is not None:
-            engine = deployment.engine()
-            return _way(deployment.way(cluster.name, engine.outputs() if engine.state() else {}), declared)
-    return _way(str(way or ""), declared)
-
-
-def _way(kubeconfig: str, declared: Declared) -> Way:
-    return Way(Reader(connect(kubeconfig, declared.cluster.declared.context or "", "")), declared)
 
 
 def ask(way: Way, name: str, team: str | None, namespace: str | None, progress: Progress) -> Answer:

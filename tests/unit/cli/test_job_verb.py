@@ -15,6 +15,7 @@ from cli import job as verb
 from cli.main import run
 from config.findings import Finding
 from governance.jobs.kinds import KINDS
+from live import clusters
 from live import submit as submitting
 from live.connection import Answer, ApiError, UnreachableError
 
@@ -114,7 +115,7 @@ def test_a_cluster_that_cannot_be_reached(project: Path, capsys: pytest.CaptureF
         ENVIRONMENT.replace("kubeconfig: missing\n    kueue: {", "sandbox: true\n    kueue: {install: false, ")
     )
     assert hpctl(project, *ASKED, "--dry-run") == 4
-    assert "the sandbox of stack `dev` does not run" in capsys.readouterr().err
+    assert "does not run; `hpctl up --stack dev` starts it" in capsys.readouterr().err
 
 
 def test_kinds_are_completed() -> None:
@@ -142,7 +143,7 @@ class Server:
 
 
 def submitted(project: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(submitting, "connection_to", lambda *_: server)
+    monkeypatch.setattr(clusters, "connection", lambda *_: server)
     return hpctl(project, *ASKED, "--pods", "2", "--submit")
 
 
