@@ -5,7 +5,8 @@ from __future__ import annotations
 from config.environment import Governance
 from config.team import Team
 from governance.model import CohortPlan, FlavorQuota
-from governance.sharing import parents_first
+from governance.sharing import Quota, parents_first
+from governance.units import Resources
 
 
 def cohort_of(team: Team, governance: Governance) -> str | None:
@@ -28,3 +29,8 @@ def cohort_plans(governance: Governance, pool: tuple[FlavorQuota, ...]) -> tuple
             for name in parents_first(parents)
         ),
     )
+
+
+def unowned(covered: tuple[str, ...], held: Resources, guaranteed: Resources) -> tuple[Quota, ...]:
+    """Capacity that no team owns, none where guarantees are above it."""
+    return tuple(Quota(r, max(0, held.get(r, 0) - guaranteed.get(r, 0))) for r in covered)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from config.catalogue import InstanceType, instance_types
@@ -17,7 +17,7 @@ from governance.adopted import adopted_findings
 from governance.backends import feature_findings, limit_findings
 from governance.checks import platform_findings
 from governance.cluster_checks import cluster_findings
-from governance.cohorts import cohort_of, cohort_plans
+from governance.cohorts import cohort_of, cohort_plans, unowned
 from governance.extra_quota import as_if_none_had_ended
 from governance.flavors import FlavorPlan, adopted, flavor, order
 from governance.largest_job import largest_job_findings
@@ -30,7 +30,7 @@ from governance.platform.plan import platform_plan
 from governance.quotas import ByType, sum_by_type
 from governance.sharing import Member, Quota, limits, potentials
 from governance.team_amounts import ClusterAmounts, TeamAmounts, cluster_amounts, together
-from governance.units import COVERED, PODS, Resources
+from governance.units import COVERED, PODS
 from governance.waivers import set_aside
 
 
@@ -94,7 +94,7 @@ def _cluster(
     governance, amounts, held = platform.environment.governance, found.teams, found.capacity
     shared = _shared(platform, found)
     queues = {team: _team(platform.teams[team], shared, of_team) for team, of_team in amounts.items()}
-    cohorts = cohort_plans(governance, _pool(shared, held, sum_by_type(a.nominal for a in amounts.values())))
+    cohorts = cohort_plans(governance, _pool(shared, held, amounts.values()))
     reach = potentials(
         [Member(c.name, c.parent, cells(c.pool)) for c in cohorts],
         [Member(t.name, t.cohort, cells(t.flavors)) for t in queues.values()],
@@ -239,20 +239,16 @@ def _quotas(team: Team, cohort: str | None, kind: str, covered: tuple[str, ...],
     return tuple(quotas)
 
 
-def _pool(shared: _Shared, held: ByType, guaranteed: ByType) -> tuple[FlavorQuota, ...]:
+def _pool(shared: _Shared, held: ByType, amounts: Iterable[TeamAmounts]) -> tuple[FlavorQuota, ...]:
     """Capacity that no team owns, where it may be borrowed."""
     if not shared.platform.environment.governance.idle_sharing:
         return ()
+    guaranteed = sum_by_type(one.nominal for one in amounts)
     return tuple(
-        FlavorQuota(shared.flavors[kind].name, kind, _unowned(shared.covered, held[kind], guaranteed.get(kind, {})))
+        FlavorQuota(shared.flavors[kind].name, kind, unowned(shared.covered, held[kind], guaranteed.get(kind, {})))
         for kind in shared.kinds
         if kind in held
     )
-
-
-def _unowned(covered: tuple[str, ...], held: Resources, guaranteed: Resources) -> tuple[Quota, ...]:
-    """Capacity that no team owns, none where guarantees are above it."""
-    return tuple(Quota(r, max(0, held.get(r, 0) - guaranteed.get(r, 0))) for r in covered)
 
 
 def _priority_classes(platform: Platform) -> tuple[PriorityClassPlan, ...]:
