@@ -76,7 +76,7 @@ def _amounts_mixed(document: Document, environment: str, data: Mapping[str, Any]
 
 
 def _entries(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Quota entries with their places: all, those of single clusters, those on top. What is of another shape is a finding already."""
+    """Quota entries with their places, those of single clusters and on top too; what is of another shape is a finding already."""
     extra, by_cluster = data.get("extra_quota"), data.get("cluster_quota")
     paths: list[tuple[str, ...]] = [("quota",)]
     paths += [("cluster_quota", name) for name in (by_cluster if isinstance(by_cluster, dict) else ())]
