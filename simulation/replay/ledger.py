@@ -17,6 +17,10 @@ from simulation.traces.model import Job
 
 Object = dict[str, Any]
 _AT_REST: Final = ("waiting", "running", "stopped", "over")
+_HOLDING: Final = ("reserved", "running", "leaving")
+ROUNDS: Final = 2
+"""How often a job may be evicted within a tick. Kueue can preempt in a circle for ever: by priority in a queue, by fair share
+between queues, by reclaiming what a queue owns. From the next eviction on, the job's pods take until the next tick to go."""
 
 
 class Ledger:
@@ -31,6 +35,10 @@ class Ledger:
         self.waiting: set[str] = set()
         self.leaving: set[str] = set()
         """Evicted; their quota is to be returned."""
+        self.withheld: set[str] = set()
+        """Evicted in a circle; their quota is to be returned in the next tick."""
+        self.circles: dict[str, int] = {}
+        """Jobs that were evicted in a circle, and the first tick of that."""
         self.open: set[str] = set()
         """Jobs about which Kueue or the watch has still to say something."""
         self.arrivals = self.started = self.ended = 0
@@ -42,6 +50,7 @@ class Ledger:
         self._expected: dict[str, State] = {}
         self._names: dict[str, str] = {}
         self._ever: set[str] = set()
+        self._rounds: Counter[str] = Counter()
         self._running: Counter[str] = Counter()
         self._roots = _roots(cluster)
         self._stamps: dict[str, int] = {}
@@ -57,6 +66,14 @@ class Ledger:
         }
 
     # -- what the replay does --------------------------------------------------------------------------------------------
+
+    def begin(self, at: int) -> None:
+        """A tick begins."""
+        self.at = at
+        self._rounds.clear()
+        self.leaving |= self.withheld
+        self.open |= self.withheld
+        self.withheld.clear()
 
     def arrived(self, jobs: Iterable[Job]) -> None:
         """They are about to be created."""
@@ -116,14 +133,14 @@ class Ledger:
             self._names[workload["metadata"]["uid"]] = name
             self._stamp(workload)
         queue = self._queue(name)
-        self._running[queue] += (now in ("running", "leaving", "reserved")) - (before in ("running", "leaving", "reserved"))
+        self._running[queue] += (now in _HOLDING) - (before in _HOLDING)
         if now == "running" and before != "running":
             self._admitted(workload)
         if now == "leaving" and before != "leaving":
             self._evicted(workload)
         (self.waiting.add if now == "waiting" else self.waiting.discard)(name)
         expected = self._expected.get(name)
-        if now in _AT_REST and expected in (None, now):
+        if (now in _AT_REST and expected in (None, now)) or name in self.withheld:
             self.open.discard(name)
             self._expected.pop(name, None)
         else:
@@ -141,7 +158,12 @@ class Ledger:
         name = workload["metadata"]["name"]
         self.events.append(workloads.eviction(workload, self.at, self._names))
         self._clock.preempted(name, self.at)
-        self.leaving.add(name)
+        self._rounds[name] += 1
+        if self._rounds[name] > ROUNDS:
+            self.withheld.add(name)
+            self.circles.setdefault(name, self.at)
+        else:
+            self.leaving.add(name)
 
     # -- what follows ----------------------------------------------------------------------------------------------------
 
@@ -153,6 +175,18 @@ class Ledger:
         """The latest second of the wall clock by which Kueue ranks a job that these compete with; 0 where there is none."""
         return max((self._stamps.get(self.root(job), 0) for job in jobs), default=0)
 
+    def undecided(self) -> set[str]:
+        """Jobs that Kueue or the watch has to say something about before the tick can end."""
+        return self.open - self.blocked()
+
+    def blocked(self) -> set[str]:
+        """Jobs that Kueue doesn't come to: it waits for quota that is withheld, and looks at nobody else in the queue."""
+        awaited = {self.root(self._jobs[name]) for name in self.withheld}
+        if not awaited:
+            return set()
+        known = {name for name in self.open if self._states.get(name) == "new"}
+        return {name for name in known if self.root(self._jobs[name]) in awaited}
+
     def overlooked(self) -> bool:
         """Whether somebody waits who may have been looked at for the last time before quota was returned."""
         for name in self.waiting:
@@ -163,16 +197,18 @@ class Ledger:
 
     def differences(self, told: Mapping[str, Account]) -> list[str]:
         """Queues whose accounts aren't at rest, or not yet as the watch shows them."""
-        waiting = Counter(self._queue(name) for name in self.waiting)
-        wanted = {
-            team.cluster_queue: Account(0, waiting[team.cluster_queue], self._running[team.cluster_queue])
-            for team in self._cluster.teams.values()
-        }
-        return [
-            f"{queue}: {told.get(queue, Account())}, not {one}"
-            for queue, one in wanted.items()
-            if told.get(queue, Account()) != one
-        ]
+        waiting = Counter(self._queue(name) for name in self.waiting | self.blocked())
+        awaited = Counter(self.root(self._jobs[name]) for name in self.withheld)
+        wrong = []
+        for team in self._cluster.teams.values():
+            queue = team.cluster_queue
+            found, wanted = told.get(queue, Account()), Account(0, waiting[queue], self._running[queue])
+            # Until its quota is returned, Kueue looks at nobody in a queue but at the Workload for which it evicted another.
+            if awaited[self._roots[team.name]]:
+                found = Account(0, found.inadmissible + found.active, found.reserving)
+            if found != wanted:
+                wrong.append(f"{queue}: {found}, not {wanted}")
+        return wrong
 
     def _queue(self, name: str) -> str:
         return self._cluster.teams[self._jobs[name].team].cluster_queue

@@ -60,6 +60,8 @@ class Replay:
     """Version of the Kueue that decided."""
     waiting: Mapping[str, str] = field(default_factory=dict)
     """Kueue's last word on each job that waits at the end."""
+    circles: Mapping[str, int] = field(default_factory=dict)
+    """Jobs that Kueue preempted over and over within one tick, and would for ever; the first such tick, in seconds."""
     complete: bool = True
     """False: interrupted; then everything up to `until` holds."""
     seconds: float = 0.0

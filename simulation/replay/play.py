@@ -11,6 +11,8 @@ A tick has settled when all of this holds:
 Nothing is left then that Kueue could do by itself: it acts on changes of Workloads, on its notes, and on what is in its
 queues. All queues are BestEffortFIFO: with StrictFIFO, Kueue would look at the head for ever.
 
+Kueue can also preempt in a circle for ever; see `ledger.ROUNDS` for how a tick ends then.
+
 Order. Kueue ranks by whole seconds of the wall clock: by creation for first come, first served, and by reservation where it
 preempts the latest first. So before jobs arrive, the replay waits for a second in which no job of their cohort was created or
 admitted. That costs at most a second for a tick with arrivals. Jobs that end need no such wait: whoever waits for their quota is
@@ -41,6 +43,8 @@ _STUCK_AFTER: Final = 180.0
 """Seconds without any change after which a tick counts as stuck; Kueue needs milliseconds."""
 _LOOK: Final = (0.01, 0.2)
 """Seconds between two looks at Kueue's accounts: at first, and at most."""
+_LOOKS: Final = 3
+"""How often Kueue's accounts must agree in addition where it waits for quota that is withheld, and so is never done."""
 _CONFLICT: Final = 409
 
 
@@ -76,7 +80,7 @@ class Play:
                 self.events += self._ledger.events
                 self._ledger.events.clear()
                 self.settled = at
-                self._left_waiting = frozenset(self._ledger.waiting)
+                self._left_waiting = frozenset(self._ledger.waiting | self._ledger.withheld | self._ledger.blocked())
         finally:
             self._watch.stop()
         on_progress(self._total, self._total)
@@ -85,11 +89,15 @@ class Play:
         """Kueue's last word on each job that waited at the last settled tick."""
         return {name: workloads.last_word(self._ledger.objects[name]) for name in sorted(self._left_waiting)}
 
+    def circles(self) -> dict[str, int]:
+        """Jobs that Kueue preempted in a circle, and the first settled tick in which it did."""
+        return {name: at for name, at in self._ledger.circles.items() if at <= self.settled}
+
     # -- one tick --------------------------------------------------------------------------------------------------------
 
     def _tick(self, at: int) -> None:
         """Ends come before arrivals, so that Kueue sees what is free before it looks at who has come."""
-        self._ledger.at = at
+        self._ledger.begin(at)
         done, expired = self._clock.ending(at)
         self._server.each(self._finish, done)
         self._ledger.finished(done)
@@ -142,11 +150,11 @@ class Play:
         self._changed = time.monotonic()
         ledger = self._ledger
         while True:
-            self._take(_LOOK[1] if ledger.open or self._barrier.closing else 0.0)
+            self._take(_LOOK[1] if ledger.undecided() or self._barrier.closing else 0.0)
             if ledger.leaving:
                 self._release()
-            elif ledger.open:
-                self._raise_if_stuck("Kueue said nothing about", ledger.open)
+            elif undecided := ledger.undecided():
+                self._raise_if_stuck("Kueue said nothing about", undecided)
             elif not ledger.waiting and self._barrier.rested:
                 return
             elif not self._barrier.ready:
@@ -160,13 +168,14 @@ class Play:
 
     def _agreed(self) -> bool:
         """Whether Kueue's accounts agree with the watch; where they don't yet, a moment has passed."""
-        pause = _LOOK[0]
+        pause, looks = _LOOK[0], 0
         while True:
             told = accounts(self._server.plain(self._metrics))
             if self._take(0.0):
                 return False
             wrong = self._ledger.differences(told) + self._barrier.differences(told)
-            if not wrong:
+            looks += not wrong
+            if looks > (_LOOKS if self._ledger.withheld else 0):
                 return True
             self._raise_if_stuck("Kueue isn't done with", wrong)
             if self._take(pause):

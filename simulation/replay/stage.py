@@ -117,6 +117,7 @@ class Stage:
             fidelity=self.fidelity,
             kueue=self._kueue,
             waiting=play.waiting(),
+            circles=play.circles(),
             complete=complete,
             seconds=time.monotonic() - began,
         )

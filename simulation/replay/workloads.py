@@ -191,5 +191,6 @@ def eviction(workload: Object, at: int, names_of: Mapping[str, str]) -> Event:
 
 
 def last_word(workload: Object) -> str:
-    """What Kueue says last about a Workload that waits."""
-    return str(condition(workload, "QuotaReserved").get("message", ""))
+    """What Kueue says last about a Workload that waits, or is about to."""
+    kind = "Evicted" if state(workload) == "leaving" else "QuotaReserved"
+    return str(condition(workload, kind).get("message", ""))

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -158,12 +157,18 @@ def test_limits_refusals_and_queues_that_are_held(stage: Stage) -> None:
 def test_an_interrupted_replay_keeps_what_is_settled_and_leaves_nothing() -> None:
     plan = plan_of("managed")
     jobs = [job(f"number-{number}", number, 2) for number in range(40)]
-    with pytest.raises(Interrupted) as caught, Stage(plan, "interrupted", "workloads", SilentProgress()) as own:
+    calls = iter(range(1000))
+
+    def interrupt(_done: int, _total: int) -> None:
+        if next(calls) == 20:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with Stage(plan, "interrupted", "workloads", SilentProgress()) as own:
         whole = own.run(jobs[:3], Settings(TICK))
         box = own.sandbox
         status = box.status()
-        calls = iter(range(1000))
-        own.run(jobs, Settings(TICK), lambda *_: os.kill(os.getpid(), signal.SIGINT) if next(calls) == 20 else None)
+        with pytest.raises(Interrupted) as caught:
+            own.run(jobs, Settings(TICK), interrupt)
     assert told(whole, "admitted", "finished")[-1] == (4, "finished", "number-2")
     assert set(status.pids) == {"supervisor", "etcd", "kube-apiserver", "kueue"}
     part = caught.value.replay
@@ -202,15 +207,31 @@ def test_a_sandbox_ends_with_the_process_that_it_was_booted_for() -> None:
     assert not Path(folder).exists()
 
 
+def test_a_circle_of_preemptions_is_told_and_does_not_hold_up_the_replay(stage: Stage) -> None:
+    """Kueue preempts for ever here: by priority in alpha, by fair share for beta, by reclaiming for alpha."""
+    jobs = [
+        job("beta-first", 0, 10, "beta", nodes=1, priority="low"),
+        job("alpha-first", 0, 10, nodes=3, priority="high"),
+        job("alpha-large", 1, 5, nodes=4, priority="high"),
+        job("alpha-small", 2, 5, nodes=2),
+        job("beta-large", 3, 5, "beta", nodes=3),
+        job("later", 12, 1, "limited"),
+    ]
+    replay = stage.run(jobs, Settings(TICK, until=13 * TICK))
+    assert replay.complete
+    assert set(replay.circles) <= {"alpha-large", "alpha-small", "beta-large"}
+    assert len(replay.circles) > 0
+    rounds = [event.job for event in replay.events if event.kind == "preempted" and event.at == min(replay.circles.values())]
+    assert len(rounds) < 20
+    assert told(replay, "finished")[-1] == (13, "finished", "later")
+
+
 @pytest.mark.full
 def test_a_lean_sandbox_decides_as_a_whole_one(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One job a tick: then order is defined, and Kueue's decisions repeat."""
-    jobs = [
-        job(f"job-{n}", n, 1 + n % 7, ("alpha", "beta")[n % 3 % 2], 1 + n % 4, priority=("high", "low", None)[n % 5 % 3])
-        for n in range(40)
-    ]
+    """One job a tick, and all come before one ends: then order is defined, and Kueue's decisions repeat."""
+    jobs = [job(f"job-{n}", n, 40 + 7 * n % 31, ("alpha", "alpha", "beta")[n % 3], 1 + n % 2) for n in range(30)]
     lean = stage.run(jobs, Settings(TICK))
-    monkeypatch.setattr(stages, "Sandbox", lambda name, **options: partial(Sandbox, lean=False, owned=True)(name))
+    monkeypatch.setattr(stages, "Sandbox", lambda name, **_: Sandbox(name, lean=False, owned=True))
     with Stage(stage.plan, "whole", "workloads", SilentProgress()) as whole:
         assert "kwok" in whole.sandbox.status().pids
         full = whole.run(jobs, Settings(TICK))
@@ -218,5 +239,5 @@ def test_a_lean_sandbox_decides_as_a_whole_one(stage: Stage, monkeypatch: pytest
     def settled(replay: Replay) -> list[Event]:
         return sorted(replay.events, key=lambda event: (event.at, event.kind, event.job))
 
-    assert sum(event.kind == "preempted" for event in lean.events) > 3
+    assert sum(event.kind == "preempted" for event in lean.events) > 0
     assert settled(full) == settled(lean)
