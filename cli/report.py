@@ -75,7 +75,7 @@ def report(
 
 def _figures(file: Path | None) -> dict[str, Any] | None:
     """A simulation's figures. Raises BadParameter where the file holds something else."""
-    from reports.html.simulation import problem
+    from reports.html.simulation import misfit
 
     if file is None:
         return None
@@ -84,7 +84,7 @@ def _figures(file: Path | None) -> dict[str, Any] | None:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise typer.BadParameter(f"can't be read as JSON: {error}", param_hint=hint) from None
-    wrong = problem(found)
+    wrong = misfit(found)
     if wrong:
         raise typer.BadParameter(f"is not what `hpctl simulate --json` prints: {wrong}", param_hint=hint)
     return dict(found)

@@ -34,7 +34,7 @@ class Part:
     waiting: tuple[Stuck, ...]
 
 
-def problem(figures: Any) -> str:
+def misfit(figures: Any) -> str:
     """Why this is no output of `hpctl simulate --json`; empty where it is."""
     try:
         results(figures)

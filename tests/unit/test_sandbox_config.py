@@ -209,8 +209,12 @@ def test_webhooks_lead_to_the_port_and_only_those_of_handled_kinds_stay(tmp_path
 
 
 def test_only_converted_crds_get_a_conversion() -> None:
-    converted = kueue.with_conversion({"spec": {"names": {"plural": "workloads"}}}, 7, "Q0E=")
+    versions = [{"name": "v1beta1", "storage": False}, {"name": "v1beta2", "storage": True}]
+    crd = {"spec": {"names": {"plural": "workloads"}, "versions": versions}}
+    converted = kueue.with_conversion(crd, 7, "Q0E=")
     assert converted["spec"]["conversion"]["webhook"]["clientConfig"]["url"] == "https://127.0.0.1:7/convert"
+    assert converted["spec"]["versions"] == versions
+    assert kueue.with_conversion(crd, 7, "Q0E=", lean=True)["spec"]["versions"] == versions[1:]
     plain = {"spec": {"names": {"plural": "topologies"}}}
     assert kueue.with_conversion(plain, 7, "Q0E=") == plain
 

@@ -13,6 +13,7 @@ from governance.adoption.model import Connection, Declaration, KueueCluster
 from governance.model import ClusterPlan, Plan
 from governance.nodes import nodes
 from governance.plan import plan
+from governance.units import PODS
 from live.adoption.comparing import Difference, compare
 from live.drift.state import by_key
 
@@ -70,8 +71,18 @@ def test_a_declared_cluster_reads_back_as_itself(project: ProjectData) -> None:
         assert [note for note in found.notes if note.id != "import-left"] == []
         again = replanned(found).clusters[cluster.name]
         compared = compare(kueue_objects(again), by_key(render(cluster)))
-        assert [one for one in compared.differences if not _ended(one)] == []
+        without = _without_pods(cluster)
+        assert [one for one in compared.differences if not _ended(one) and one.subject not in without] == []
         assert compared.made == ()
+
+
+def _without_pods(cluster: ClusterPlan) -> set[str]:
+    """Queues that count pods and give none, for all that they have is extra quota that has ended: nothing declares such a one."""
+    return {
+        f"ClusterQueue {team.cluster_queue}"
+        for team in cluster.teams.values()
+        if PODS in team.covered and not any(flavor.nominal()[PODS] for flavor in team.flavors)
+    }
 
 
 def _ended(one: Difference) -> bool:

@@ -15,7 +15,7 @@ from simulated import alone, compared
 from reports.html.charts import Bar, bar_chart
 from reports.html.page import simulation_page
 from reports.html.simcharts import thinned
-from reports.html.simulation import problem, simulation_part
+from reports.html.simulation import misfit, simulation_part
 from reports.html.svg import inline, styles
 
 
@@ -80,13 +80,13 @@ def _without(*path: str) -> Any:
     ],
 )
 def test_what_is_no_simulation_is_named(figures: Any, words: str) -> None:
-    assert words in problem(figures)
+    assert words in misfit(figures)
 
 
 def test_a_simulation_has_no_problem() -> None:
-    assert problem(alone()) == ""
-    assert problem(compared()) == ""
-    assert problem({"clusters": {"main": alone(), "other": compared()}}) == ""
+    assert misfit(alone()) == ""
+    assert misfit(compared()) == ""
+    assert misfit({"clusters": {"main": alone(), "other": compared()}}) == ""
 
 
 @given(st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 300)), max_size=400), st.integers(5001, 9000))
