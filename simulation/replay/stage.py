@@ -62,7 +62,7 @@ class Stage:
         self.fidelity = fidelity
         self._progress = progress
         self.sandbox = Sandbox(f"replay-{name}-{os.getpid()}", lean=fidelity == "workloads", owned=True)
-        self._server: Server
+        self.server: Server
         self._metrics = ""
         self._kueue = ""
         self._clean = True
@@ -72,7 +72,7 @@ class Stage:
             status = self.sandbox.up(_manager(self.plan), nodes(self.plan), self._progress)
             self._kueue = status.versions["kueue"]
             self._metrics = f"https://{HOST}:{status.ports['kueue_metrics']}/metrics"
-            self._server = Server(self.sandbox.kubeconfig)
+            self.server = Server(self.sandbox.kubeconfig)
             self._declare()
         except SandboxError as error:
             self.sandbox.down()
@@ -84,7 +84,7 @@ class Stage:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._server.close()
+        self.server.close()
         self.sandbox.down()
 
     def run(self, jobs: Sequence[Job], settings: Settings, on_progress: OnProgress | None = None) -> Replay:
@@ -95,12 +95,12 @@ class Stage:
         """
         began = time.monotonic()
         if not self._clean:
-            self._clear()
+            self.clear()
         self._clean = False
-        play = Play(self._server, self._metrics, self.plan, jobs, settings)
+        play = Play(self.server, self._metrics, self.plan, jobs, settings)
         try:
             play.run(on_progress or _unheard)
-            self._clear()
+            self.clear()
         except KeyboardInterrupt:
             raise Interrupted(self._replay(play, settings, began, complete=False)) from None
         except RefusedError as error:
@@ -128,7 +128,7 @@ class Stage:
         plan = replace(self.plan, policy=self.plan.policy.model_copy(update={"backend": "kueue"}))
         wanted = [*render(plan), *barrier.objects()]
         for kind, path in _KINDS.items():
-            self._server.each(partial(self._create, path), [one for one in wanted if one["kind"] == kind])
+            self.server.each(partial(self._create, path), [one for one in wanted if one["kind"] == kind])
         queues = {team.cluster_queue for team in plan.teams.values() if team.state == "active" and team.flavors} | {barrier.NAME}
         deadline = time.monotonic() + _ACTIVE_WITHIN
         while inactive := queues - self._active():
@@ -138,22 +138,22 @@ class Stage:
 
     def _active(self) -> set[str]:
         try:
-            return active(self._server.plain(self._metrics))
+            return active(self.server.plain(self._metrics))
         except SandboxError:  # Kueue may serve its metrics a little later than it says that it is ready
             return set()
 
     def _create(self, path: str, one: Object) -> None:
         try:
-            self._server.request("POST", path.format(**one["metadata"]), one)
+            self.server.request("POST", path.format(**one["metadata"]), one)
         except RefusedError as error:
             raise SandboxError(f"the sandbox refused {one['kind']} {one['metadata']['name']}: {error}") from error
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
         """Delete all Workloads and wait until they are gone."""
         namespaces = [*(team.namespace for team in self.plan.teams.values()), barrier.NAME]
-        self._server.each(lambda name: self._server.request("DELETE", workloads.collection(name)), namespaces)
+        self.server.each(lambda name: self.server.request("DELETE", workloads.collection(name)), namespaces)
         deadline = time.monotonic() + _GONE_WITHIN
-        while self._server.get(f"{workloads.GROUP}/workloads?limit=1")["items"]:
+        while self.server.get(f"{workloads.GROUP}/workloads?limit=1")["items"]:
             if time.monotonic() > deadline:
                 raise SandboxError(f"the Workloads of a replay were not gone within {_GONE_WITHIN:.0f} s")
             time.sleep(0.05)

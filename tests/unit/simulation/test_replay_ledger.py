@@ -13,7 +13,7 @@ from simulation.cases import Placement
 from simulation.replay import workloads
 from simulation.replay.accounts import Account, accounts, active
 from simulation.replay.clock import Clock
-from simulation.replay.ledger import Ledger
+from simulation.replay.ledger import ROUNDS, Ledger
 from simulation.replay.model import Event
 from simulation.traces.model import Job
 
@@ -66,7 +66,10 @@ class Kueue:
         usage = {GPU: "16", CPU: "3", MEMORY: "2Gi"}
         assigned = {"name": "main", "flavors": dict.fromkeys(usage, flavor), "resourceUsage": usage, "count": 2, **more}
         said = ("True", "QuotaReserved", "")
-        return self.says(second, {"clusterQueue": "q", "podSetAssignments": [assigned]}, QuotaReserved=said, Admitted=said)
+        over = dict.fromkeys(("Evicted", "Preempted"), ("False", "QuotaReserved", ""))
+        return self.says(
+            second, {"clusterQueue": "q", "podSetAssignments": [assigned]}, QuotaReserved=said, Admitted=said, **over
+        )
 
     def waits(self, why: str = "insufficient quota") -> workloads.Object:
         return self.says(QuotaReserved=("False", "Pending", why))
@@ -218,6 +221,30 @@ def test_one_that_was_evicted_alone_is_looked_at_after_its_own_quota_came_back(p
     found.released(["a", "b"])  # each may have been looked at before the other's quota was back
     found.see(a.waits())
     assert found.overlooked()
+
+
+def test_the_quota_of_a_job_that_goes_round_in_a_circle_is_withheld_until_the_next_tick(plan: ClusterPlan) -> None:
+    jobs = job("a"), job("b"), job("c")
+    found, _, (a, b, c) = ledger(plan, *jobs)
+    found.begin(60)
+    found.arrived(jobs)
+    for _ in range(ROUNDS):
+        found.see(a.admits())
+        found.see(a.evicts())
+        assert found.leaving == {"a"}
+        found.released(["a"])
+    found.see(a.admits())
+    found.see(a.evicts())
+    assert (found.leaving, found.withheld, found.circles) == (set(), {"a"}, {"a": 60})
+    found.see(b.waits())
+    assert found.undecided() == {"c"}
+    found.see(c.says())  # Kueue doesn't come to it
+    assert found.undecided() == set()
+    queue = plan.teams["alpha"].cluster_queue
+    assert found.differences({queue: Account(2, 0, 1)}) == []
+    assert len(found.differences({queue: Account(1, 0, 1)})) == 1
+    found.begin(120)
+    assert (found.leaving, found.withheld, found.undecided()) == ({"a"}, set(), {"a", "c"})
 
 
 def test_the_second_of_a_creation_or_reservation_is_busy_for_the_whole_cohort(plan: ClusterPlan) -> None:
