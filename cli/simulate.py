@@ -12,7 +12,7 @@ import typer
 from cli.console import console, print_json, progress, say
 from cli.context import JsonOption, StackOption, cannot_write, planned, root_of
 from config.findings import ConfigError
-from governance.choice import one_cluster
+from governance.choice import running_cluster
 
 if TYPE_CHECKING:
     from cli.console import ConsoleProgress
@@ -51,7 +51,9 @@ def simulate(  # noqa: PLR0913, PLR0917 - options
         typer.Argument(help="What is submitted when: a YAML or CSV file.", exists=True, dir_okay=False, show_default=False),
     ] = None,
     stack: StackOption = "local",
-    cluster: Annotated[str | None, typer.Option("--cluster", help="One cluster, where the environment has several.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", help="One cluster, where the environment has several; a manager runs no jobs.")
+    ] = None,
     base: Annotated[
         str | None, typer.Option("--base", metavar="REF", help="Simulate a git revision as well, and compare with it.")
     ] = None,
@@ -145,7 +147,7 @@ def _sides(root: Path, stack: str, cluster: str | None, base: str | None) -> lis
 
 def _plan(root: Path, stack: str, cluster: str | None) -> ClusterPlan:
     _, plan = planned(root, stack)
-    return one_cluster(plan, cluster)
+    return running_cluster(plan, cluster)
 
 
 def _quick(seed: int | None, over: int, load: float, teams: Sequence[str], *, daily: bool) -> Quick:
@@ -172,7 +174,7 @@ def _live(root: Path, stack: str, cluster: str | None, shown: ConsoleProgress) -
     from simulation.traces.live import from_cluster
 
     platform, plan = planned(root, stack)
-    found = one_cluster(plan, cluster)
+    found = running_cluster(plan, cluster)
     return from_cluster(Reader(connection(root, stack, platform, plan, found.name, shown)), found)
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from governance.model import Plan
     from live.topology import Cluster
     from reports.topology import View
 
@@ -61,7 +62,9 @@ def _teams(context: typer.Context, incomplete: str) -> list[str]:
 def topology(  # noqa: PLR0913, PLR0917 - options
     context: typer.Context,
     stack: StackOption = "local",
-    cluster: Annotated[str | None, typer.Option("--cluster", help="One cluster of the stack; default all.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option("--cluster", help="One cluster of the stack; default all that have nodes of teams.")
+    ] = None,
     kubeconfig: Annotated[str | None, typer.Option("--kubeconfig", help="Any cluster, in place of a stack's.")] = None,
     kube_context: Annotated[
         str | None, typer.Option("--context", help="A context of the kubeconfig, or of the one in use.")
@@ -140,11 +143,20 @@ def _check_type(wanted: str | None, views: list[View]) -> None:
 
 
 def _declared(context: typer.Context, where: _Where) -> list[Any]:
-    from governance.choice import chosen
     from live.topology import declared_layout
 
     _, plan = planned(root_of(context), where.stack)
-    return [declared_layout(plan.clusters[name]) for name in chosen(plan.clusters, where.cluster)]
+    return [declared_layout(plan.clusters[name]) for name in _chosen(plan, where.cluster)]
+
+
+def _chosen(plan: Plan, cluster: str | None) -> list[str]:
+    """Clusters with nodes; of a manager it is said that it has none of teams."""
+    from governance.choice import with_nodes
+
+    names, told = with_nodes(plan, cluster)
+    for sentence in told:
+        say(sentence)
+    return names
 
 
 def _live(
@@ -174,7 +186,8 @@ def _readers(context: typer.Context, where: _Where, shown: Any) -> Iterable[Any]
 
     root = root_of(context)
     platform, plan = planned(root, where.stack)
-    return readers(root, where.stack, platform, plan, where.cluster, shown)
+    names = _chosen(plan, where.cluster)
+    return (found for name in names for found in readers(root, where.stack, platform, plan, name, shown))
 
 
 def _verify(context: typer.Context, where: _Where, job: str | None, team: str | None, form: Format, output: Path | None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from config.findings import ConfigError, Where, did_you_mean, problem_at, quoted
 from governance.model import ClusterPlan, Plan
@@ -25,6 +26,31 @@ def one_cluster(plan: Plan, name: str | None) -> ClusterPlan:
             [problem_at("cluster-unknown", Where("--cluster"), "the environment has several clusters", _all(found))]
         )
     return plan.clusters[found[0]]
+
+
+def running_cluster(plan: Plan, name: str | None) -> ClusterPlan:
+    """As `one_cluster`, among those that run jobs. Raises ConfigError for a manager too: its quotas are sums of its workers'."""
+    running = {each: found for each, found in plan.clusters.items() if found.dispatch is None}
+    if name in plan.clusters and name not in running:
+        message = f"the manager {quoted(name)} runs no jobs: its quotas are the sums of its workers'"
+        raise ConfigError([problem_at("cluster-unknown", Where("--cluster"), message, _all(_workers(plan.clusters[name])))])
+    return one_cluster(replace(plan, clusters=running), name)
+
+
+def with_nodes(plan: Plan, name: str | None) -> tuple[list[str], list[str]]:
+    """The clusters whose nodes are teams', or the one of that name; and a sentence on each manager that is meant.
+
+    Raises ConfigError where there is none such.
+    """
+    names = chosen(plan.clusters, name)
+    managers = [each for each in names if plan.clusters[each].dispatch is not None]
+    fate = "it is left out" if name is None else "nodes of its own run no team's jobs"
+    told = [f"{each} runs no jobs, it hands them to {', '.join(_workers(plan.clusters[each]))}: {fate}" for each in managers]
+    return names if name is not None else [each for each in names if each not in managers], told
+
+
+def _workers(manager: ClusterPlan) -> tuple[str, ...]:
+    return manager.dispatch.workers if manager.dispatch is not None else ()
 
 
 def _all(names: Iterable[str]) -> str:

@@ -49,7 +49,8 @@ def _look(root: Path, stack: str, platform: Platform, plan: Plan, name: str, pro
             progress.step(f"{name}: reading queues and tasks")
             usage = read_usage(reader)
             version = _version(reader)
-            layout = read_cluster(reader, name, progress).layout
+            if plan.clusters[name].dispatch is None:  # a manager has no nodes of teams
+                layout = read_cluster(reader, name, progress).layout
     except (SandboxError, EngineError) as error:
         problem = error.message  # what to do about it is said for another purpose
     except (UnreachableError, NoKueueError) as error:

@@ -9,6 +9,8 @@ from typing import Any, Final, Literal
 
 State = Literal["running", "pending", "finished", "failed"]
 """`running`: admitted; `pending`: waits for quota, for the first time or again."""
+_ORIGIN: Final = "kueue.x-k8s.io/multikueue-origin"
+"""Label of what a manager makes on its workers."""
 NO_CLASS: Final = ""
 """The class of tasks that name none."""
 
@@ -36,6 +38,10 @@ class Task:
     """Whether it waits since it was preempted."""
     message: str
     """Why it waits, in Kueue's words."""
+    offered: tuple[str, ...] = ()
+    """On a manager, the workers that it was offered to, none of which has taken it yet."""
+    copied: bool = False
+    """On a worker, whether it stands for a task of a manager."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,8 @@ def task(item: Mapping[str, Any], now: datetime, queues: Mapping[tuple[str, str]
         _preemptions(status, conditions),
         waiting and _is(evicted) and evicted.get("reason") == "Preempted",
         str(conditions.get("QuotaReserved", {}).get("message", "")) if waiting else "",
+        tuple(sorted(status.get("nominatedClusterNames") or ())) if waiting else (),
+        _ORIGIN in (meta.get("labels") or {}),
     )
 
 

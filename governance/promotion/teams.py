@@ -57,7 +57,7 @@ def _change(
 
 
 def _amounts(old: TeamPlan | None, new: TeamPlan | None) -> Iterator[Amount]:
-    if old is not None and new is not None and old.flavors == new.flavors and old.largest == new.largest:
+    if old is not None and new is not None and _reach(old) == _reach(new):
         return
     before, after = _of(old), _of(new)
     for kind, resource in dict.fromkeys((*before, *after)):
@@ -69,6 +69,10 @@ def _amounts(old: TeamPlan | None, new: TeamPlan | None) -> Iterator[Amount]:
                 yield Amount(kind, resource, measure, one, other)
 
 
+def _reach(team: TeamPlan) -> tuple[Any, ...]:
+    return team.flavors, team.largest, team.potential
+
+
 def _of(team: TeamPlan | None) -> _Amounts:
     if team is None:
         return {}
@@ -77,9 +81,9 @@ def _of(team: TeamPlan | None) -> _Amounts:
     for flavor in team.flavors:
         for quota in flavor.quotas:
             if quota.resource != PODS:
-                most = team.largest[flavor.flavor, quota.resource]
-                key = (flavor.instance_type, quota.resource)
-                found[key] = (quota.nominal, max(0, most - quota.nominal), _lendable(quota) if shares else 0, most)
+                cell, key = (flavor.flavor, quota.resource), (flavor.instance_type, quota.resource)
+                borrowable = max(0, team.potential[cell] - quota.nominal)
+                found[key] = (quota.nominal, borrowable, _lendable(quota) if shares else 0, team.largest[cell])
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -11,9 +11,9 @@ from governance.model import ClusterPlan, Plan, TeamPlan
 from governance.sharing import Quota, shared
 from governance.summary import team_rows, type_rows
 from governance.units import CPU, Resources, is_device
-from live.tasks import ClassUse, by_class
-from live.usage import Usage
-from reports.html.model import CapacityRow, ClassRow, ClusterFacts, Drawing, Loan, Report, ShareRow, TeamRow, WaitRow
+from live.tasks import ClassUse, Task, by_class
+from live.usage import QueueUse, Usage
+from reports.html.model import CapacityRow, ClassRow, ClusterFacts, Drawing, Loan, Report, ShareRow, TaskCount, TeamRow, WaitRow
 
 WAITING_SHOWN = 15
 """Tasks that are named among those that wait longest."""
@@ -35,6 +35,7 @@ def collect(  # noqa: PLR0913 - all that a page shows
     """The report on the clusters of `facts`. `usages`: by cluster, of those that have answered."""
     clusters = [plan.clusters[fact.name] for fact in facts]
     names = {cluster.name for cluster in clusters}
+    live = [(cluster, _own(cluster, usages)) for cluster in clusters if cluster.name in usages]
     return Report(
         environment=platform.name,
         description=platform.environment.description,
@@ -48,7 +49,8 @@ def collect(  # noqa: PLR0913 - all that a page shows
         findings=plan.findings,
         loans=tuple(loan for cluster in clusters if cluster.name in usages for loan in _loans(cluster, usages[cluster.name])),
         classes=tuple(row for cluster in clusters if cluster.name in usages for row in _classes(cluster, usages[cluster.name])),
-        waiting=tuple(row for cluster in clusters if cluster.name in usages for row in _waiting(cluster, usages[cluster.name])),
+        waiting=tuple(row for cluster, tasks in live for row in _waiting(cluster, tasks)),
+        tasks=_count(live),
         drawings=drawings,
         simulation=simulation,
     )
@@ -117,9 +119,34 @@ def _teams(cluster: ClusterPlan, usage: Usage | None) -> Iterator[TeamRow]:
             team.weight,
             _STRATEGIES[team.sharing.strategy],
             live.admitted if live else None,
-            live.pending if live else None,
+            _pending(cluster, live) if live else None,
             note,
         )
+
+
+def _pending(cluster: ClusterPlan, queue: QueueUse) -> int:
+    """Tasks without quota; on a manager, those with quota that no worker has taken yet as well."""
+    return queue.pending + (max(0, queue.reserving - queue.admitted) if cluster.dispatch else 0)
+
+
+def _own(cluster: ClusterPlan, usages: Mapping[str, Usage]) -> list[Task]:
+    """Its tasks. One that waits on a manager is told there, and not again on each worker that it was offered to."""
+    tasks = usages[cluster.name].tasks
+    if cluster.manager_cluster not in usages:
+        return list(tasks)
+    return [one for one in tasks if not (one.copied and one.state == "pending")]
+
+
+def _count(live: Sequence[tuple[ClusterPlan, Sequence[Task]]]) -> TaskCount:
+    """Each task once: what a manager has dispatched runs on a worker."""
+    read = {cluster.name for cluster, _ in live}
+    running = pending = preempted = 0
+    for cluster, tasks in live:
+        if cluster.dispatch is None or read.isdisjoint(cluster.dispatch.workers):
+            running += sum(one.state == "running" for one in tasks)
+        pending += sum(one.state == "pending" for one in tasks)
+        preempted += sum(one.preempted for one in tasks)
+    return TaskCount(running, pending, preempted)
 
 
 def _names(cluster: ClusterPlan) -> dict[str, str]:
@@ -168,10 +195,11 @@ def _classes(cluster: ClusterPlan, usage: Usage) -> Iterator[ClassRow]:
         yield ClassRow(cluster.name, declared.get(name, name), values.get(name), found.get(name) or ClassUse(name))
 
 
-def _waiting(cluster: ClusterPlan, usage: Usage) -> Iterator[WaitRow]:
+def _waiting(cluster: ClusterPlan, found: Sequence[Task]) -> Iterator[WaitRow]:
     names = _names(cluster)
     declared = {one.name: one.declared for one in cluster.priority_classes}
-    tasks = sorted((one for one in usage.tasks if one.state == "pending"), key=lambda one: (-one.waited, one.namespace, one.name))
+    tasks = sorted((one for one in found if one.state == "pending"), key=lambda one: (-one.waited, one.namespace, one.name))
     for one in tasks[:WAITING_SHOWN]:
         team, rank = names.get(one.queue, one.namespace), declared.get(one.priority_class, one.priority_class)
-        yield WaitRow(cluster.name, team, one.name, one.kind, rank, one.waited, one.preempted, one.message)
+        said = f"no worker has taken it; it is offered to {', '.join(one.offered)}" if one.offered else one.message
+        yield WaitRow(cluster.name, team, one.name, one.kind, rank, one.waited, one.preempted, said)

@@ -24,6 +24,8 @@ class ClusterFacts:
     """When its usage was read, in UTC; None: the plan alone speaks."""
     note: str = ""
     """Why usage is missing or not whole; in a sentence."""
+    workers: tuple[str, ...] = ()
+    """Of a manager: the clusters that it hands jobs to, of whose figures its own are the sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +145,16 @@ class WaitRow:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskCount:
+    """Tasks of all clusters, each counted once."""
+
+    running: int = 0
+    pending: int = 0
+    preempted: int = 0
+    """Of the pending ones, those that wait since they were preempted."""
+
+
+@dataclass(frozen=True, slots=True)
 class Drawing:
     """An SVG that another part draws."""
 
@@ -171,9 +183,21 @@ class Report:
     loans: tuple[Loan, ...] = ()
     classes: tuple[ClassRow, ...] = ()
     waiting: tuple[WaitRow, ...] = ()
+    tasks: TaskCount = field(default=TaskCount())
     drawings: tuple[Drawing, ...] = ()
     simulation: Mapping[str, Any] | None = field(default=None)
     """What `hpctl simulate --json` has printed."""
+
+    @property
+    def managers(self) -> frozenset[str]:
+        """Clusters whose figures are sums of others."""
+        return frozenset(cluster.name for cluster in self.clusters if cluster.workers)
+
+    @property
+    def sums(self) -> frozenset[str]:
+        """Clusters that aren't counted, for others of the page hold the same; a manager that stands alone is."""
+        shown = {cluster.name for cluster in self.clusters}
+        return frozenset(cluster.name for cluster in self.clusters if shown.intersection(cluster.workers))
 
     @property
     def live(self) -> bool:

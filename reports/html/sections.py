@@ -36,9 +36,9 @@ class Totals:
 
 
 def totals(report: Report) -> Totals:
-    """Sums over the clusters; usage where it is known."""
-    rows = [row for row in report.capacity if is_device(row.resource)]
-    shares = [row for row in report.shares if is_device(row.resource)]
+    """Sums over the clusters, without a manager beside its workers; usage where it is known."""
+    rows = [row for row in report.capacity if is_device(row.resource) and row.cluster not in report.sums]
+    shares = [row for row in report.shares if is_device(row.resource) and row.cluster not in report.sums]
     return Totals(
         sum(row.capacity for row in rows),
         sum(row.guaranteed for row in rows),
@@ -52,20 +52,19 @@ def totals(report: Report) -> Totals:
 def tiles(report: Report) -> list[Tile]:
     """What a reader wants to know first."""
     sums = totals(report)
-    nodes = sum({(row.cluster, row.instance_type): row.nodes for row in report.capacity}.values())
+    counted = [row for row in report.capacity if row.cluster not in report.sums]
+    nodes = sum({(row.cluster, row.instance_type): row.nodes for row in counted}.values())
     found = [
         Tile("Accelerators", f"{sums.capacity:,}", "", f"{plural(nodes, 'node')}, CPU nodes too"),
         Tile("Guaranteed", f"{sums.guaranteed:,}", percent(sums.guaranteed, sums.capacity), f"{sums.unowned:,} are nobody’s"),
     ]
     if report.live:
         used = percent(sums.used, sums.capacity)
-        running, pending, preempted = (
-            sum(getattr(row.use, name) for row in report.classes) for name in ("running", "pending", "preempted")
-        )
+        tasks = report.tasks
         found += [
             Tile("In use now", f"{sums.used:,}", used, f"{max(0, sums.capacity - sums.used):,} idle"),
             Tile("Borrowed now", f"{sums.borrowed:,}", percent(sums.borrowed, sums.used), "of what is in use"),
-            Tile("Tasks running", f"{running:,}", "", f"{pending:,} waiting ({preempted:,} preempted)"),
+            Tile("Tasks running", f"{tasks.running:,}", "", f"{tasks.pending:,} waiting ({tasks.preempted:,} preempted)"),
         ]
     else:
         teams = len({row.team for row in report.teams})
@@ -162,4 +161,5 @@ def _largest(rows: Iterable[ShareRow], share: Callable[[ShareRow], float]) -> li
 
 
 def _place(report: Report, name: str, cluster: str) -> str:
-    return name if len(report.clusters) == 1 else f"{name} ({cluster})"
+    what = f"{cluster}, sums" if cluster in report.managers else cluster
+    return name if len(report.clusters) == 1 else f"{name} ({what})"

@@ -35,19 +35,21 @@ def stack_report(
         made_at=made_at,
         usages={name: look.usage for name, look in looks.items() if look and look.usage},
         facts=tuple(_facts(plan, plan.clusters[name], look) for name, look in looks.items()),
-        drawings=tuple(_drawing(plan.clusters[name], look) for name, look in looks.items()),
+        drawings=tuple(_drawing(plan.clusters[name], look) for name, look in looks.items() if not plan.clusters[name].dispatch),
         simulation=simulation,
     )
 
 
 def _facts(plan: Plan, cluster: ClusterPlan, look: Look | None) -> ClusterFacts:
     kind = "sandbox" if cluster.declared.sandbox else "HyperPod" if isinstance(cluster.declared, HyperPodCluster) else "existing"
+    workers = cluster.dispatch.workers if cluster.dispatch else ()
     if look is None:
-        return ClusterFacts(cluster.name, kind, _keeper(plan, cluster, ""), None, PLAN_ONLY)
+        return ClusterFacts(cluster.name, kind, _keeper(plan, cluster, ""), None, PLAN_ONLY, workers)
     note = look.problem
     if note and look.usage is None:
         note = f"{note.rstrip('.')}. Its figures are from the plan alone."
-    return ClusterFacts(cluster.name, kind, _keeper(plan, cluster, look.kueue), look.usage.read_at if look.usage else None, note)
+    read_at = look.usage.read_at if look.usage else None
+    return ClusterFacts(cluster.name, kind, _keeper(plan, cluster, look.kueue), read_at, note, workers)
 
 
 def _keeper(plan: Plan, cluster: ClusterPlan, live: str) -> str:

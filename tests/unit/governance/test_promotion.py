@@ -328,3 +328,18 @@ def test_everything_is_json_ready(tmp_path: Path) -> None:
     found = diff({"gamma": ALPHA}, AWS.replace("us-west-2", "us-east-1"), old_env=AWS)
     assert json.loads(json.dumps(found.as_dict())) == found.as_dict()
     assert Amount(P5, "memory", "largest job", 0, 2048).as_dict()["after"] == "2Gi"
+
+
+def test_a_managers_borrowable_is_that_of_all_workers_together() -> None:
+    groups = "{h100: {instance_type: ml.p5.48xlarge, count: 4}}"
+    env = (
+        "apiVersion: hyperpod-platform/v1\nclusters:\n  hub: {kind: existing, instance_groups: {}}\n"
+        f"  east: {{kind: existing, instance_groups: {groups}}}\n  west: {{kind: existing, instance_groups: {groups}}}\n"
+        "governance: {multi_kueue: {manager: hub, workers: [east, west]}}\n"
+    )
+    found = diff({"alpha": ALPHA, "beta": ALPHA}, env, old_teams={"alpha": ALPHA}, old_env=env)
+    measures = {one.cluster: gpus(one) for one in found.teams if one.team == "beta"}
+    assert measures["east"]["borrowable"] == (0, 8)
+    assert measures["hub"] == {"guaranteed": (0, 32), "borrowable": (0, 16), "lendable": (0, 32), "largest job": (0, 24)}
+    totals = {one.cluster: one.guaranteed for one in found.types if one.resource == GPU}
+    assert totals == {"east": (16, 32), "west": (16, 32), "hub": (32, 64)}
