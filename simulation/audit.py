@@ -6,7 +6,7 @@ queue has lent it can always have back where `reclaimWithinCohort` is `Any`), an
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -189,7 +189,9 @@ class _Auditor:
             if team is None or team.state != "active":
                 continue
             stays = [n for n in running[owner] if team.within_queue == "Never" or self._rank(self._jobs[n]) >= rank]
-            kept = self._usage({name: self._state.running[name] for name in stays})[owner]
+            kept: Counter[Cell] = Counter()
+            for name in stays:
+                kept.update(self._state.running[name].usage)
             for job in jobs:
                 if self._fits(job, team, kept) and not self._may_not_fit(job):
                     message = (
