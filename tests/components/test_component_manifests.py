@@ -325,6 +325,7 @@ def test_members_run_jobs_and_only_watch_queues() -> None:
         ("jobset.x-k8s.io", "jobsets"),
         ("trainer.kubeflow.org", "trainjobs"),
         ("sagemaker.amazonaws.com", "hyperpodpytorchjobs"),
+        ("workspace.jupyter.org", "workspaces"),
     ):
         assert may[job] >= {"create", "get", "list", "watch", "delete", "patch", "update"}, job
     assert may["", "pods"] & {"patch", "update"} == set()  # the scheduling gate is Kueue's
@@ -416,6 +417,7 @@ def test_whatever_a_member_may_start_needs_the_label() -> None:
         ("apps", "statefulsets"),
         ("leaderworkerset.x-k8s.io", "leaderworkersets"),
         ("ray.io", "rayservices"),
+        ("workspace.jupyter.org", "workspaces"),
     }
 
 

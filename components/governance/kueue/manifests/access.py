@@ -2,7 +2,8 @@
 
 What members get, and why:
 
-* Jobs of every kind that Kueue queues, in full; Deployments and StatefulSets for serving; Services and ConfigMaps beside them.
+* Jobs of every kind that Kueue queues, in full; Deployments and StatefulSets for serving, and spaces with an IDE; Services and
+  ConfigMaps beside them.
 * Pods may be created, read and deleted, but not changed: a pod waits on a scheduling gate until Kueue admits it, and whoever may
   change pods may remove the gate.
 * exec and port-forward: debugging a training process and opening a dashboard is daily work, and whoever may create a pod can run
@@ -47,6 +48,7 @@ _MEMBER_RULES: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     ("trainer.kubeflow.org", ("trainjobs",), _FULL),
     ("workload.codeflare.dev", ("appwrappers",), _FULL),
     ("sagemaker.amazonaws.com", ("hyperpodpytorchjobs",), _FULL),
+    ("workspace.jupyter.org", ("workspaces",), _FULL),
     ("kueue.x-k8s.io", ("localqueues", "workloads"), _READ),
     ("visibility.kueue.x-k8s.io", ("localqueues/pendingworkloads",), ("get",)),
 )

@@ -34,8 +34,9 @@ _SERVICES: dict[str, tuple[str, ...]] = {
     "apps": ("daemonsets", "deployments", "replicasets", "statefulsets"),
     "ray.io": ("rayservices",),
     "leaderworkerset.x-k8s.io": ("leaderworkersets",),
+    "workspace.jupyter.org": ("workspaces",),
 }
-"""Work without an end, which a maximum run time doesn't concern."""
+"""Work without an end, which a maximum run time doesn't concern. A workspace's labels reach the Deployment that its operator makes."""
 
 _OWNERS = sorted({*_JOBS, *_SERVICES} - {""})
 # What a controller makes for an object that these rules have seen needs no label of its own. Owners of other kinds don't count:
