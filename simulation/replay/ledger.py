@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from governance.model import ClusterPlan
 from governance.nodes import nodes
+from sandbox.errors import SandboxError
 from simulation.replay import workloads
 from simulation.replay.accounts import Account
 from simulation.replay.clock import Clock
@@ -21,12 +22,16 @@ _HOLDING: Final = ("reserved", "running", "leaving")
 ROUNDS: Final = 2
 """How often a job may be evicted within a tick. Kueue can preempt in a circle for ever: by priority in a queue, by fair share
 between queues, by reclaiming what a queue owns. From the next eviction on, the job's pods take until the next tick to go."""
+_MANY: Final = 20
 
 
 class Ledger:
     """Fed with what the replay does and what the watch shows; tells what is still open."""
 
-    def __init__(self, cluster: ClusterPlan, jobs: Sequence[Job], clock: Clock) -> None:
+    def __init__(self, cluster: ClusterPlan, jobs: Sequence[Job], clock: Clock, *, by_pods: bool = False) -> None:
+        """`by_pods`: a job runs once all its pods do, and its controllers return its quota."""
+        self._by_pods = by_pods
+        self._unplaced: set[str] = set()
         self.at = 0
         """The tick that events are noted for."""
         self.events: list[Event] = []
@@ -122,22 +127,23 @@ class Ledger:
 
     # -- what the watch shows --------------------------------------------------------------------------------------------
 
-    def see(self, workload: Object) -> None:
-        """A Workload was created or has changed."""
-        name = workload["metadata"]["name"]
+    def see(self, workload: Object, name: str) -> None:
+        """The Workload of a job was created or has changed."""
         if name not in self._jobs:
             return
         before, now = self._states.get(name, "new"), workloads.state(workload)
         self.objects[name], self._states[name] = workload, now
         if before == "new":
             self._names[workload["metadata"]["uid"]] = name
-            self._stamp(workload)
+            self._stamp(workload, name)
+        if self._by_pods and before in _HOLDING and now not in _HOLDING:
+            self._returned_by_controllers(name)
         queue = self._queue(name)
         self._running[queue] += (now in _HOLDING) - (before in _HOLDING)
         if now == "running" and before != "running":
-            self._admitted(workload)
+            self._admitted(workload, name)
         if now == "leaving" and before != "leaving":
-            self._evicted(workload)
+            self._evicted(workload, name)
         (self.waiting.add if now == "waiting" else self.waiting.discard)(name)
         expected = self._expected.get(name)
         if (now in _AT_REST and expected in (None, now)) or name in self.withheld:
@@ -146,30 +152,60 @@ class Ledger:
         else:
             self.open.add(name)
 
-    def _admitted(self, workload: Object) -> None:
-        name = workload["metadata"]["name"]
-        self._stamp(workload)
-        self.events.append(workloads.admission(workload, self.at, self._layers.__getitem__))
-        self._clock.admitted(name, self.at)
+    def _admitted(self, workload: Object, name: str) -> None:
+        self._stamp(workload, name)
+        self.events.append(workloads.admission(workload, name, self.at, self._layers.__getitem__))
+        if self._by_pods:
+            self._unplaced.add(name)
+        else:
+            self._clock.admitted(name, self.at)
         self._ever.add(name)
         self.started = len(self._ever)
 
-    def _evicted(self, workload: Object) -> None:
-        name = workload["metadata"]["name"]
-        self.events.append(workloads.eviction(workload, self.at, self._names))
+    def _evicted(self, workload: Object, name: str) -> None:
+        self.events.append(workloads.eviction(workload, name, self.at, self._names))
+        self._unplaced.discard(name)
         self._clock.preempted(name, self.at)
         self._rounds[name] += 1
-        if self._rounds[name] > ROUNDS:
+        if self._by_pods:
+            if self._rounds[name] > _MANY:
+                raise SandboxError(f"Kueue preempts {name} in a circle for ever; the fidelity `workloads` tells more")
+        elif self._rounds[name] > ROUNDS:
             self.withheld.add(name)
             self.circles.setdefault(name, self.at)
         else:
             self.leaving.add(name)
+
+    def _returned_by_controllers(self, name: str) -> None:
+        self._moment += 1
+        self._returned[self.root(self._jobs[name])] = self._moment
+        self._moment += 1
+        self._waits_since[name] = self._moment
+
+    def placed(self, names: Iterable[str]) -> None:
+        """All pods of these jobs run."""
+        for name in names:
+            if name in self._unplaced:
+                self._unplaced.remove(name)
+                self._clock.admitted(name, self.at)
 
     # -- what follows ----------------------------------------------------------------------------------------------------
 
     def root(self, job: Job) -> str:
         """The cohort at the root of the job's queue, or the queue itself: nothing outside competes with the job."""
         return self._roots[job.team]
+
+    def pods(self) -> dict[str, int]:
+        """How many pods each job should have now."""
+        return {name: self._jobs[name].pods if self._states[name] == "running" else 0 for name in self.objects}
+
+    def unplaced(self) -> set[str]:
+        """Admitted jobs of which not all pods run."""
+        return self._unplaced
+
+    def unfinished(self) -> set[str]:
+        """Jobs that have ended, although the watch doesn't show it yet."""
+        return {name for name, state in self._expected.items() if state == "over"}
 
     def busy_second(self, jobs: Iterable[Job]) -> int:
         """The latest second of the wall clock by which Kueue ranks a job that these compete with; 0 where there is none."""
@@ -218,8 +254,8 @@ class Ledger:
         if until is not None:
             self._expected[name] = until
 
-    def _stamp(self, workload: Object) -> None:
-        root = self.root(self._jobs[workload["metadata"]["name"]])
+    def _stamp(self, workload: Object, name: str) -> None:
+        root = self.root(self._jobs[name])
         self._stamps[root] = max(self._stamps.get(root, 0), workloads.stamp(workload))
 
 

@@ -23,18 +23,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from queue import Empty
+from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from governance.model import ClusterPlan
 from sandbox.errors import SandboxError
 from simulation.replay import barrier, workloads
 from simulation.replay.accounts import accounts
+from simulation.replay.actors import Actor
 from simulation.replay.barrier import Barrier
 from simulation.replay.clock import Clock
 from simulation.replay.ledger import Ledger
 from simulation.replay.model import Event, Settings
-from simulation.replay.server import JSON_PATCH, MERGE_PATCH, RefusedError, Server, Watch
+from simulation.replay.server import MERGE_PATCH, RefusedError, Server, Watch
 from simulation.traces.model import Job
 
 Object = dict[str, Any]
@@ -45,14 +46,16 @@ _LOOK: Final = (0.01, 0.2)
 """Seconds between two looks at Kueue's accounts: at first, and at most."""
 _LOOKS: Final = 3
 """How often Kueue's accounts must agree in addition where it waits for quota that is withheld, and so is never done."""
-_CONFLICT: Final = 409
 
 
 class Play:
     """One run over a trace."""
 
-    def __init__(self, server: Server, metrics: str, cluster: ClusterPlan, jobs: Sequence[Job], settings: Settings) -> None:
+    def __init__(
+        self, server: Server, metrics: str, actor: Actor, cluster: ClusterPlan, jobs: Sequence[Job], settings: Settings
+    ) -> None:
         """`metrics` is the URL of Kueue's metrics; the plan's queues are there and active."""
+        self._actor = actor
         self.events: list[Event] = []
         """Up to the last settled tick."""
         self.settled = 0
@@ -62,8 +65,10 @@ class Play:
         self._jobs = jobs
         limits = {name: team.max_run_time for name, team in cluster.teams.items()}
         self._clock = Clock(jobs, settings.tick, settings.until, limits)
-        self._ledger = Ledger(cluster, jobs, self._clock)
-        self._watch = Watch(server, f"{workloads.GROUP}/workloads")
+        self._ledger = Ledger(cluster, jobs, self._clock, by_pods=not actor.returns_quota)
+        self._changes: SimpleQueue[tuple[str, Object]] = SimpleQueue()
+        paths = (f"{workloads.GROUP}/workloads", *actor.kinds)
+        self._watches = [Watch(server, path, self._changes) for path in paths]
         self._barrier = Barrier(server)
         self._changed = time.monotonic()
         self._left_waiting: frozenset[str] = frozenset()
@@ -72,7 +77,8 @@ class Play:
     def run(self, on_progress: OnProgress) -> None:
         """Play to the end. Raises SandboxError or RefusedError where the sandbox fails or Kueue doesn't settle."""
         self._on_progress = on_progress
-        self._watch.start()
+        for watch in self._watches:
+            watch.start()
         try:
             self._open_barrier()
             while (at := self._clock.next()) is not None:
@@ -82,12 +88,14 @@ class Play:
                 self.settled = at
                 self._left_waiting = frozenset(self._ledger.waiting | self._ledger.withheld | self._ledger.blocked())
         finally:
-            self._watch.stop()
+            for watch in self._watches:
+                watch.stop()
         on_progress(self._total, self._total)
 
     def waiting(self) -> dict[str, str]:
         """Kueue's last word on each job that waited at the last settled tick."""
-        return {name: workloads.last_word(self._ledger.objects[name]) for name in sorted(self._left_waiting)}
+        words = {name: workloads.last_word(self._ledger.objects[name]) for name in sorted(self._left_waiting)}
+        return words | {name: self._actor.words(name) for name in sorted(self._ledger.unplaced())}
 
     def circles(self) -> dict[str, int]:
         """Jobs that Kueue preempted in a circle, and the first settled tick in which it did."""
@@ -105,6 +113,9 @@ class Play:
         self._ledger.deactivated(expired)
         if self._barrier.rested and self._ledger.overlooked():
             self._move_on()
+        while not self._actor.returns_quota and self._ledger.unfinished():
+            self._take(_LOOK[1])
+            self._raise_if_stuck("Kueue didn't hear of the end of", self._ledger.unfinished())
         arriving = self._clock.arriving(at)
         self._wait_for_second(arriving)
         self._ledger.arrived(arriving)
@@ -114,8 +125,7 @@ class Play:
         self._settle()
 
     def _finish(self, job: Job) -> None:
-        path = workloads.path(self._ledger.objects[job.name])
-        self._server.request("PATCH", f"{path}/status", workloads.finished(), JSON_PATCH)
+        self._actor.finish(job, self._ledger.objects[job.name])
 
     def _deactivate(self, job: Job) -> None:
         """The team's longest run time is over, on the trace's clock instead of Kueue's own."""
@@ -126,9 +136,8 @@ class Play:
 
     def _create(self, job: Job) -> str | None:
         """What the API server says against it."""
-        manifest = workloads.manifest(job, self._cluster)
         try:
-            self._server.request("POST", workloads.collection(manifest["metadata"]["namespace"]), manifest)
+            self._actor.create(job)
         except RefusedError as error:
             if error.status >= 500:
                 raise
@@ -155,6 +164,9 @@ class Play:
                 self._release()
             elif undecided := ledger.undecided():
                 self._raise_if_stuck("Kueue said nothing about", undecided)
+            elif not self._actor.returns_quota and self._moving():
+                self._take(_LOOK[1])
+                self._raise_if_stuck("the controllers aren't done with the pods of", self._moving())
             elif not ledger.waiting and self._barrier.rested:
                 return
             elif not self._barrier.ready:
@@ -165,6 +177,14 @@ class Play:
                 if not ledger.overlooked():
                     return
                 self._move_on()
+
+    def _moving(self) -> set[str]:
+        """Jobs whose pods aren't yet as they should be; those of the others begin to count on the clock."""
+        moving = {name for name, pods in self._ledger.pods().items() if self._actor.undecided(name, pods)}
+        placed = [name for name, pods in self._ledger.pods().items() if pods and self._actor.placed(name, pods)]
+        self._ledger.placed(placed)
+        without = self._ledger.unplaced()
+        return moving or (set() if not without or self._actor.at_rest() else without)
 
     def _agreed(self) -> bool:
         """Whether Kueue's accounts agree with the watch; where they don't yet, a moment has passed."""
@@ -190,23 +210,12 @@ class Play:
     def _release(self) -> None:
         """Do for evicted Workloads what their jobs' controllers do once the pods are gone."""
         names = sorted(self._ledger.leaving)
-        done = self._server.each(self._return_quota, names)
+        done = self._server.each(lambda name: self._actor.release(self._ledger.objects[name]), names)
         self._ledger.released([name for name, returned in zip(names, done, strict=True) if returned])
-
-    def _return_quota(self, name: str) -> bool:
-        """False where Kueue has written meanwhile: then the watch shows a newer Workload."""
-        workload = self._ledger.objects[name]
-        try:
-            self._server.request("PATCH", f"{workloads.path(workload)}/status", workloads.released(workload), MERGE_PATCH)
-        except RefusedError as error:
-            if error.status != _CONFLICT:
-                raise
-            return False
-        return True
 
     def _take(self, seconds: float) -> bool:
         """Take in what the watch has shown; wait for it up to `seconds`. False where there was nothing."""
-        changes = self._watch.changes
+        changes = self._changes
         taken = 0
         try:
             change = changes.get(timeout=seconds) if seconds else changes.get_nowait()
@@ -225,12 +234,14 @@ class Play:
     def _see(self, kind: str, item: Object) -> None:
         if kind == "ERROR":
             raise SandboxError(str(item["message"]))
-        if kind == "DELETED":
+        if item["kind"] != "Workload":
+            self._actor.see(kind, item)
+        elif kind == "DELETED":
             return
-        if item["metadata"]["namespace"] == barrier.NAME:
+        elif item["metadata"]["namespace"] == barrier.NAME:
             self._barrier.see(item["metadata"]["name"], workloads.state(item))
         else:
-            self._ledger.see(item)
+            self._ledger.see(item, self._actor.job_of(item))
 
     def _raise_if_stuck(self, what: str, whom: Iterable[str]) -> None:
         if time.monotonic() - self._changed > _STUCK_AFTER:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from http.client import HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final, TypeVar
@@ -25,6 +25,8 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 _PARALLEL: Final = 8
 _TIMEOUT: Final = 60.0
 _GONE: Final = 410
+_DONE_BEFORE: Final = {"POST": 409, "PATCH": 422}
+"""What the server answers to a request that is repeated: the object exists; a condition of that type is there."""
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
@@ -47,6 +49,8 @@ class Server:
         self._host = urlsplit(cluster["server"]).netloc
         self._token = config["users"][0]["user"]["token"]
         self._tls = ssl.create_default_context(cadata=ca)
+        self._trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self._trusting.check_hostname, self._trusting.verify_mode = False, ssl.CERT_NONE
         self._own = threading.local()
         self._pool = ThreadPoolExecutor(_PARALLEL, thread_name_prefix="replay")
 
@@ -55,23 +59,33 @@ class Server:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def request(self, method: str, path: str, body: Any = None, content_type: str = JSON) -> bytes:
-        """The answer's content. Raises RefusedError where the server says no, SandboxError where none answers."""
+        """The answer's content. Raises RefusedError where the server says no, SandboxError where none answers.
+
+        Where the server hangs up without an answer, it is asked once more. It may have done what the first request wanted;
+        then it says to the second that the object, or the condition, is there already, and that is fine.
+        """
         data = None if body is None else json.dumps(body, separators=(",", ":"))
-        for last in (False, True):  # a kept connection may have been closed meanwhile
-            connection = self._connection()
+        status, content, again = self._ask(self._host, self._tls, method, path, data, content_type)
+        if status >= 300 and not (again and _DONE_BEFORE.get(method) == status):
+            raise RefusedError(status, _message(content))
+        return content
+
+    def _ask(
+        self, host: str, tls: ssl.SSLContext, method: str, path: str, data: str | None, content_type: str
+    ) -> tuple[int, bytes, bool]:
+        """Status and content of the answer, and whether it took a second request."""
+        held: dict[str, HTTPSConnection] = self._own.__dict__
+        for again in (False, True):
+            connection = held.setdefault(host, HTTPSConnection(host, context=tls, timeout=_TIMEOUT))
             try:
                 connection.request(method, path, data, self._headers(content_type))
                 answer = connection.getresponse()
-                content = answer.read()
-                break
+                return answer.status, answer.read(), again
             except (OSError, HTTPException) as error:
-                connection.close()
-                self._own.connection = None
-                if last or method == "POST":
+                held.pop(host).close()
+                if again:
                     raise lost(error) from error
-        if answer.status >= 300:
-            raise RefusedError(answer.status, _message(content))
-        return content
+        raise AssertionError("the second request returns or raises")
 
     def get(self, path: str) -> Object:
         """One object or list."""
@@ -101,28 +115,10 @@ class Server:
     def plain(self, url: str) -> bytes:
         """The content of another address of the sandbox, with the administrator's token; its certificate is its own."""
         parts = urlsplit(url)
-        held: dict[str, HTTPConnection] = self._own.__dict__.setdefault("others", {})
-        connection = held.get(parts.netloc)
-        if connection is None:
-            trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-            trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
-            connection = held[parts.netloc] = HTTPSConnection(parts.netloc, context=trusting, timeout=_TIMEOUT)
-        try:
-            connection.request("GET", parts.path, headers=self._headers(JSON))
-            answer = connection.getresponse()
-            content = answer.read()
-        except (OSError, HTTPException) as error:
-            held.pop(parts.netloc).close()
-            raise lost(error) from error
-        if answer.status != 200:
-            raise SandboxError(f"{url} answered {answer.status}")
+        status, content, _ = self._ask(parts.netloc, self._trusting, "GET", parts.path, None, JSON)
+        if status != 200:
+            raise SandboxError(f"{url} answered {status}")
         return content
-
-    def _connection(self) -> HTTPSConnection:
-        found: HTTPSConnection | None = getattr(self._own, "connection", None)
-        if found is None:
-            found = self._own.connection = HTTPSConnection(self._host, context=self._tls, timeout=_TIMEOUT)
-        return found
 
     def _headers(self, content_type: str) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._token}", "Accept": JSON, "Content-Type": content_type}
@@ -131,8 +127,9 @@ class Server:
 class Watch:
     """A kind's objects in the order in which the server stored them: what was there, then each change."""
 
-    def __init__(self, server: Server, path: str) -> None:
-        self.changes: SimpleQueue[tuple[str, Object]] = SimpleQueue()
+    def __init__(self, server: Server, path: str, changes: SimpleQueue[tuple[str, Object]] | None = None) -> None:
+        """`changes` may be shared by several watches."""
+        self.changes: SimpleQueue[tuple[str, Object]] = changes or SimpleQueue()
         """`ADDED`, `MODIFIED` or `DELETED`, and the object; `ERROR` with a message where the server is lost."""
         self._server = server
         self._path = path
@@ -153,7 +150,7 @@ class Watch:
         try:
             listed = self._server.get(self._path)
             for item in listed["items"]:
-                self.changes.put(("ADDED", item))
+                self.changes.put(("ADDED", {"kind": listed["kind"].removesuffix("List"), **item}))
             version = listed["metadata"]["resourceVersion"]
             while not self._stopped:
                 version = self._follow(version)

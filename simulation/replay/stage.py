@@ -12,6 +12,7 @@ from typing import Any, Final, Self
 
 from components.render import render
 from governance.model import ClusterPlan
+from governance.names import MANAGED_QUEUE_LABEL
 from governance.nodes import nodes
 from sandbox.errors import SandboxError
 from sandbox.layout import HOST
@@ -19,8 +20,10 @@ from sandbox.local import Sandbox
 from sandbox.progress import Progress
 from simulation.replay import barrier, workloads
 from simulation.replay.accounts import active
+from simulation.replay.actors import Actor, WorkloadActor
 from simulation.replay.model import Fidelity, Replay, Settings
 from simulation.replay.play import Play
+from simulation.replay.pods import PodActor
 from simulation.replay.server import RefusedError, Server
 from simulation.traces.model import Job
 
@@ -63,6 +66,7 @@ class Stage:
         self._progress = progress
         self.sandbox = Sandbox(f"replay-{name}-{os.getpid()}", lean=fidelity == "workloads", owned=True)
         self.server: Server
+        self._actor: Actor
         self._metrics = ""
         self._kueue = ""
         self._clean = True
@@ -73,6 +77,10 @@ class Stage:
             self._kueue = status.versions["kueue"]
             self._metrics = f"https://{HOST}:{status.ports['kueue_metrics']}/metrics"
             self.server = Server(self.sandbox.kubeconfig)
+            if self.fidelity == "pods":
+                self._actor = PodActor(self.server, self.plan, f"https://{HOST}:{status.ports['scheduler']}/metrics")
+            else:
+                self._actor = WorkloadActor(self.server, self.plan)
             self._declare()
         except SandboxError as error:
             self.sandbox.down()
@@ -97,7 +105,7 @@ class Stage:
         if not self._clean:
             self.clear()
         self._clean = False
-        play = Play(self.server, self._metrics, self.plan, jobs, settings)
+        play = Play(self.server, self._metrics, self._actor, self.plan, jobs, settings)
         try:
             play.run(on_progress or _unheard)
             self.clear()
@@ -127,6 +135,9 @@ class Stage:
         self._progress.step(f"declaring the queues of {self.plan.name}")
         plan = replace(self.plan, policy=self.plan.policy.model_copy(update={"backend": "kueue"}))
         wanted = [*render(plan), *barrier.objects()]
+        for one in wanted:
+            if one["kind"] == "Namespace":  # an adopted one may lack the label by which Kueue knows a team's namespace
+                one["metadata"].setdefault("labels", {})[MANAGED_QUEUE_LABEL] = "true"
         for kind, path in _KINDS.items():
             self.server.each(partial(self._create, path), [one for one in wanted if one["kind"] == kind])
         queues = {team.cluster_queue for team in plan.teams.values() if team.state == "active" and team.flavors} | {barrier.NAME}
@@ -149,13 +160,13 @@ class Stage:
             raise SandboxError(f"the sandbox refused {one['kind']} {one['metadata']['name']}: {error}") from error
 
     def clear(self) -> None:
-        """Delete all Workloads and wait until they are gone."""
-        namespaces = [*(team.namespace for team in self.plan.teams.values()), barrier.NAME]
-        self.server.each(lambda name: self.server.request("DELETE", workloads.collection(name)), namespaces)
+        """Delete all that replays left and wait until it is gone. Raises SandboxError."""
+        left = self._actor.clear()
+        self.server.request("DELETE", workloads.collection(barrier.NAME))
         deadline = time.monotonic() + _GONE_WITHIN
-        while self.server.get(f"{workloads.GROUP}/workloads?limit=1")["items"]:
+        while any(self.server.get(f"{path}?limit=1")["items"] for path in left):
             if time.monotonic() > deadline:
-                raise SandboxError(f"the Workloads of a replay were not gone within {_GONE_WITHIN:.0f} s")
+                raise SandboxError(f"what a replay left was not gone within {_GONE_WITHIN:.0f} s")
             time.sleep(0.05)
 
 

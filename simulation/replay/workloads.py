@@ -20,6 +20,8 @@ GROUP: Final = "/apis/kueue.x-k8s.io/v1beta2"
 State = Literal["new", "waiting", "reserved", "running", "leaving", "over", "stopped"]
 """`new`: Kueue hasn't said a word; `reserved`: it has quota and isn't admitted yet; `leaving`: evicted, its quota isn't returned
 yet; `stopped`: deactivated, so Kueue doesn't queue it."""
+Layers = tuple[tuple[str, ...], Mapping[str, tuple[str, ...]]]
+"""A flavor's topology levels, and its nodes' label values by host name."""
 _POD_SET: Final = "main"
 _BY: Final = "(UID: "
 
@@ -137,8 +139,8 @@ def released(workload: Object) -> Object:
     return {"metadata": {"resourceVersion": version}, "status": {"admission": None, "conditions": list(conditions.values())}}
 
 
-def admission(workload: Object, at: int, nodes: Callable[[str], tuple[tuple[str, ...], Mapping[str, tuple[str, ...]]]]) -> Event:
-    """The event of an admission. `nodes` gives a flavor's topology levels, and its nodes' label values by host name."""
+def admission(workload: Object, job: str, at: int, nodes: Callable[[str], Layers]) -> Event:
+    """The event of a job's admission. `nodes` gives the layers of a flavor."""
     usage: dict[Cell, int] = {}
     levels: tuple[str, ...] = ()
     domains: list[tuple[str, ...]] = []
@@ -150,7 +152,7 @@ def admission(workload: Object, at: int, nodes: Callable[[str], tuple[tuple[str,
             flavor = next(iter(assigned["flavors"].values()))
             levels, found = _domains(assigned["topologyAssignment"], *nodes(flavor))
             domains += found
-    return Event(at, "admitted", workload["metadata"]["name"], usage=usage, domains=tuple(domains), levels=levels)
+    return Event(at, "admitted", job, usage=usage, domains=tuple(domains), levels=levels)
 
 
 _base_units = cache(base_units)
@@ -182,12 +184,12 @@ def _values(level: Object, count: int) -> Iterator[str]:
         yield f"{individual.get('prefix', '')}{root}{individual.get('suffix', '')}"
 
 
-def eviction(workload: Object, at: int, names_of: Mapping[str, str]) -> Event:
+def eviction(workload: Object, job: str, at: int, names_of: Mapping[str, str]) -> Event:
     """The event of an eviction. `names_of` gives a job's name by its Workload's UID."""
     evicted, preempted = condition(workload, "Evicted"), condition(workload, "Preempted")
     found = preempted if evicted["reason"] == "Preempted" and preempted else evicted
     uid = found["message"].partition(_BY)[2].partition(",")[0].rstrip(")")
-    return Event(at, "preempted", workload["metadata"]["name"], by=names_of.get(uid), reason=found["reason"])
+    return Event(at, "preempted", job, by=names_of.get(uid), reason=found["reason"])
 
 
 def last_word(workload: Object) -> str:

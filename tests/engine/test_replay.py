@@ -180,6 +180,34 @@ def test_an_interrupted_replay_keeps_what_is_settled_and_leaves_nothing() -> Non
     assert not box.dir.exists()
 
 
+def test_jobs_with_pods_run_where_the_scheduler_puts_them_and_end_with_the_clock() -> None:
+    jobs = [
+        job("own", 0, 40),
+        job("borrows", 1, 20, checkpoint=4 * TICK),
+        job("owner", 11, 10, "beta"),
+        job("packed", 12, 3, "alone", nodes=1, topology=Placement(required=LEVEL)),
+    ]
+    with Stage(plan_of(alone={"sharing": {"strategy": "dont_lend"}}), "pods", "pods", SilentProgress()) as own:
+        replay = own.run(jobs, Settings(TICK, fidelity="pods"))
+        assert own.server.get("/api/v1/pods")["items"] == []
+    assert told(replay, "admitted", "preempted", "finished") == [
+        (0, "admitted", "own"),
+        (1, "admitted", "borrows"),
+        (11, "preempted", "borrows"),
+        (11, "admitted", "owner"),
+        (12, "admitted", "packed"),
+        (15, "finished", "packed"),
+        (21, "finished", "owner"),
+        (21, "admitted", "borrows"),
+        (33, "finished", "borrows"),
+        (40, "finished", "own"),
+    ]
+    (preemption,) = [event for event in replay.events if event.kind == "preempted"]
+    assert preemption.by == "owner"
+    assert all(event.domains for event in replay.events if event.kind == "admitted")
+    assert replay.fidelity == "pods"
+
+
 KILLED = """
 import sys, time
 from test_replay import SilentProgress, Stage, plan_of

@@ -42,7 +42,7 @@ class Kueue:
     """Writes a Workload's status as Kueue does."""
 
     def __init__(self, plan: ClusterPlan, job: Job) -> None:
-        self.plan = plan
+        self.plan, self.name = plan, job.name
         self.workload = workloads.manifest(job, plan)
         self.workload["metadata"] |= {"uid": f"uid-{job.name}", "creationTimestamp": AT.format(1), "generation": 1}
         self.version = 0
@@ -108,11 +108,11 @@ def test_an_admission_is_noted_once_with_its_usage(plan: ClusterPlan) -> None:
     clock.arriving(0)
     found.arrived([job("a")])
     assert found.open == {"a"}
-    found.see(kueue.says())
+    found.see(kueue.says(), kueue.name)
     assert found.open == {"a"}  # Kueue hasn't said anything yet
     found.at = 60
-    found.see(kueue.admits())
-    found.see(kueue.says(PodsReady=("True", "Started", "")))
+    found.see(kueue.admits(), kueue.name)
+    found.see(kueue.says(PodsReady=("True", "Started", "")), kueue.name)
     flavor = plan.flavors[TYPE].name
     usage = {(flavor, GPU): 16, (flavor, CPU): 3000, (flavor, MEMORY): 2048}
     assert found.events == [Event(0, "arrived", "a"), Event(60, "admitted", "a", usage=usage)]
@@ -126,8 +126,8 @@ def test_domains_are_told_in_every_level_though_kueue_names_nodes_alone(plan: Cl
     assert topology is not None
     names = {"individual": {"prefix": "p5-00", "roots": ["0", "3"]}}
     one = {"domainCount": 2, "valuesPerLevel": [names], "podCounts": {"universal": 1}}
-    found.see(kueue.says())
-    found.see(kueue.admits(topologyAssignment={"levels": ["kubernetes.io/hostname"], "slices": [one]}))
+    found.see(kueue.says(), kueue.name)
+    found.see(kueue.admits(topologyAssignment={"levels": ["kubernetes.io/hostname"], "slices": [one]}), kueue.name)
     (event,) = found.events
     assert event.levels == topology.levels
     assert [domain[-1] for domain in event.domains] == ["p5-000", "p5-003"]
@@ -138,11 +138,11 @@ def test_an_evicted_job_names_who_took_its_place_and_waits_again_once_released(p
     found, clock, (kueue, other) = ledger(plan, job("a"), job("b", "beta"))
     clock.arriving(0)
     found.arrived([job("a"), job("b", "beta")])
-    found.see(kueue.says())
-    found.see(kueue.admits())
-    found.see(other.waits())
+    found.see(kueue.says(), kueue.name)
+    found.see(kueue.admits(), kueue.name)
+    found.see(other.waits(), other.name)
     found.at = 60
-    found.see(kueue.evicts(by="uid-b"))
+    found.see(kueue.evicts(by="uid-b"), kueue.name)
     assert found.events[-1] == Event(60, "preempted", "a", by="b", reason="InCohortReclamation")
     assert (found.leaving, found.open) == ({"a"}, {"a"})
     patch = workloads.released(found.objects["a"])
@@ -155,7 +155,7 @@ def test_an_evicted_job_names_who_took_its_place_and_waits_again_once_released(p
     assert said["Evicted"] == ("True", "Preempted")
     found.released(["a"])
     assert (found.leaving, found.open) == (set(), {"a"})  # until the watch shows it
-    found.see(kueue.waits())
+    found.see(kueue.waits(), kueue.name)
     assert (found.open, found.waiting) == (set(), {"a", "b"})
     assert clock.next() is None
 
@@ -163,11 +163,11 @@ def test_an_evicted_job_names_who_took_its_place_and_waits_again_once_released(p
 def test_a_job_that_ended_stays_open_until_the_watch_shows_it(plan: ClusterPlan) -> None:
     found, clock, (kueue,) = ledger(plan, job("a"))
     clock.arriving(0)
-    found.see(kueue.admits())
+    found.see(kueue.admits(), kueue.name)
     found.finished([job("a")])
-    found.see(kueue.says(PodsReady=("True", "Started", "")))
+    found.see(kueue.says(PodsReady=("True", "Started", "")), kueue.name)
     assert found.open == {"a"}
-    found.see(kueue.says(Finished=("True", "Succeeded", "")))
+    found.see(kueue.says(Finished=("True", "Succeeded", "")), kueue.name)
     assert (found.open, found.ended) == (set(), 1)
 
 
@@ -175,8 +175,8 @@ def test_who_waits_is_overlooked_where_quota_came_back_later(plan: ClusterPlan) 
     jobs = job("runs"), job("waits", "beta"), job("alone", "alone")
     found, _, (runs, waits, alone) = ledger(plan, *jobs)
     found.arrived(jobs)
-    for workload in (runs.admits(), waits.waits(), alone.waits()):
-        found.see(workload)
+    for workload, name in ((runs.admits(), "runs"), (waits.waits(), "waits"), (alone.waits(), "alone")):
+        found.see(workload, name)
     assert not found.overlooked()
     found.finished([jobs[0]])  # of another department, but of the same root
     assert found.overlooked()
@@ -188,8 +188,8 @@ def test_who_shares_with_nobody_is_not_overlooked_for_others(plan: ClusterPlan) 
     jobs = job("runs"), job("waits", "alone")
     found, _, (runs, waits) = ledger(plan, *jobs)
     found.arrived(jobs)
-    found.see(runs.admits())
-    found.see(waits.waits())
+    found.see(runs.admits(), runs.name)
+    found.see(waits.waits(), waits.name)
     found.finished([jobs[0]])
     assert not found.overlooked()
 
@@ -198,10 +198,10 @@ def test_who_comes_after_the_ends_is_not_overlooked(plan: ClusterPlan) -> None:
     jobs = job("runs"), job("new")
     found, _, (runs, new) = ledger(plan, *jobs)
     found.arrived(jobs[:1])
-    found.see(runs.admits())
+    found.see(runs.admits(), runs.name)
     found.finished(jobs[:1])
     found.arrived(jobs[1:])
-    found.see(new.waits())
+    found.see(new.waits(), new.name)
     assert not found.overlooked()
 
 
@@ -210,16 +210,16 @@ def test_one_that_was_evicted_alone_is_looked_at_after_its_own_quota_came_back(p
     found, _, (a, b) = ledger(plan, *jobs)
     found.arrived(jobs)
     for one in (a, b):
-        found.see(one.admits())
-    found.see(a.evicts())
+        found.see(one.admits(), one.name)
+    found.see(a.evicts(), a.name)
     found.released(["a"])
-    found.see(a.waits())
+    found.see(a.waits(), a.name)
     assert not found.overlooked()
-    found.see(a.admits())
+    found.see(a.admits(), a.name)
     for one in (a, b):
-        found.see(one.evicts())
+        found.see(one.evicts(), one.name)
     found.released(["a", "b"])  # each may have been looked at before the other's quota was back
-    found.see(a.waits())
+    found.see(a.waits(), a.name)
     assert found.overlooked()
 
 
@@ -229,16 +229,16 @@ def test_the_quota_of_a_job_that_goes_round_in_a_circle_is_withheld_until_the_ne
     found.begin(60)
     found.arrived(jobs)
     for _ in range(ROUNDS):
-        found.see(a.admits())
-        found.see(a.evicts())
+        found.see(a.admits(), a.name)
+        found.see(a.evicts(), a.name)
         assert found.leaving == {"a"}
         found.released(["a"])
-    found.see(a.admits())
-    found.see(a.evicts())
+    found.see(a.admits(), a.name)
+    found.see(a.evicts(), a.name)
     assert (found.leaving, found.withheld, found.circles) == (set(), {"a"}, {"a": 60})
-    found.see(b.waits())
+    found.see(b.waits(), b.name)
     assert found.undecided() == {"c"}
-    found.see(c.says())  # Kueue doesn't come to it
+    found.see(c.says(), c.name)  # Kueue doesn't come to it
     assert found.undecided() == set()
     queue = plan.teams["alpha"].cluster_queue
     assert found.differences({queue: Account(2, 0, 1)}) == []
@@ -251,9 +251,9 @@ def test_the_second_of_a_creation_or_reservation_is_busy_for_the_whole_cohort(pl
     jobs = job("a"), job("b", "beta"), job("c", "alone")
     found, _, (a, _, _) = ledger(plan, *jobs)
     assert found.busy_second(jobs) == 0
-    found.see(a.says())
+    found.see(a.says(), a.name)
     created = found.busy_second([jobs[1]])
-    found.see(a.admits(second=7))
+    found.see(a.admits(second=7), a.name)
     assert found.busy_second([jobs[1]]) == created + 6
     assert found.busy_second([jobs[2]]) == 0
 
@@ -261,8 +261,8 @@ def test_the_second_of_a_creation_or_reservation_is_busy_for_the_whole_cohort(pl
 def test_queues_are_at_rest_when_kueue_counts_what_the_watch_shows(plan: ClusterPlan) -> None:
     jobs = job("a"), job("b")
     found, _, (a, b) = ledger(plan, *jobs)
-    found.see(a.admits())
-    found.see(b.waits())
+    found.see(a.admits(), a.name)
+    found.see(b.waits(), b.name)
     queue = plan.teams["alpha"].cluster_queue
     assert found.differences({queue: Account(0, 1, 1)}) == []
     for wrong in (Account(1, 0, 1), Account(1, 1, 1), Account(0, 0, 1), Account(0, 1, 0), Account(0, 1, 2)):
