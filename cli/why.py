@@ -46,7 +46,7 @@ def why(  # noqa: PLR0913, PLR0917 - options
     from live.kube import Reader
     from live.why.declared import Declared
     from live.why.find import UnknownError
-    from live.why.reach import Way, ask, by_kubeconfig
+    from live.why.reach import Way, ask, ask_workers, by_kubeconfig
     from reports import why as reports
 
     if team is not None and namespace is not None:
@@ -58,15 +58,24 @@ def why(  # noqa: PLR0913, PLR0917 - options
         if direct and stack is None:
             way = by_kubeconfig(kubeconfig, kube_context)
         else:
-            root, name = root_of(context), stack or "local"
-            platform, plan = planned(root, name)
+            root, stack_name = root_of(context), stack or "local"
+            platform, plan = planned(root, stack_name)
             declared = Declared(platform, one_cluster(plan, cluster))
             if direct:
                 way = by_kubeconfig(kubeconfig, kube_context, declared)
             else:
-                way = Way(Reader(connection(root, name, platform, plan, declared.cluster.name, shown)), declared)
+                way = Way(Reader(connection(root, stack_name, platform, plan, declared.cluster.name, shown)), declared)
         try:
             answer = ask(way, workload, team, namespace, shown)
+            if not direct:
+
+                def to_worker(name: str) -> Way | None:
+                    if name not in plan.clusters:
+                        return None
+                    there = Declared(platform, plan.clusters[name])
+                    return Way(Reader(connection(root, stack_name, platform, plan, name, shown)), there)
+
+                answer = ask_workers(answer, to_worker, shown)
         except UnknownError as error:
             say(f"hpctl: {error}")
             return UNKNOWN

@@ -31,7 +31,7 @@ def one_cluster(plan: Plan, name: str | None) -> ClusterPlan:
 def running_cluster(plan: Plan, name: str | None) -> ClusterPlan:
     """As `one_cluster`, among those that run jobs. Raises ConfigError for a manager too: its quotas are sums of its workers'."""
     running = {each: found for each, found in plan.clusters.items() if found.dispatch is None}
-    if name in plan.clusters and name not in running:
+    if name is not None and name in plan.clusters and name not in running:
         message = f"the manager {quoted(name)} runs no jobs: its quotas are the sums of its workers'"
         raise ConfigError([problem_at("cluster-unknown", Where("--cluster"), message, _all(_workers(plan.clusters[name])))])
     return one_cluster(replace(plan, clusters=running), name)

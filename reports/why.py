@@ -25,6 +25,8 @@ def text(answer: Answer) -> Iterator[str]:
 
 def _lines(answer: Answer) -> Iterator[str]:
     yield _head(answer)
+    if answer.worker:
+        yield f"  was sent to worker {answer.worker}"
     for cause in answer.causes:
         yield from _cause(cause)
     for one in _devices_first(answer.held):
@@ -38,6 +40,9 @@ def _lines(answer: Answer) -> Iterator[str]:
     if answer.kueue:
         yield f"  Kueue says: {answer.kueue}"
     yield from (f"  note: {note}" for note in answer.notes)
+    for worker, found in answer.there.items():
+        yield f"on {worker}:"
+        yield from (f"  {line}" for line in _lines(found))
 
 
 def _head(answer: Answer) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from live.why.context import context_of
+from live.why.context import Context, context_of
 from live.why.declared import Declared
+from live.why.dispatch import Dispatch, ask_there, dispatch_of, to_be_dispatched
 from live.why.find import Found
 from live.why.jobs import unqueued
 from live.why.model import Answer
@@ -35,26 +36,32 @@ def explain(snapshot: Snapshot, found: Found, declared: Declared | None, events:
         return _without(snapshot, found, declared, events, notes)
     workload = found.workload
     queue = snapshot.queue_name(workload)
+    live = snapshot.cluster_queues.get(queue)
+    context = context_of(snapshot, workload, live, declared) if live is not None else None
+    dispatch = dispatch_of(context) if context is not None else None
     if is_finished(workload):
         state, since = "finished", condition(workload, "Finished").get("lastTransitionTime", "")
-    elif holds_quota(workload) and not is_true(workload, "Evicted"):
+    elif holds_quota(workload) and not is_true(workload, "Evicted") and not (dispatch and to_be_dispatched(workload)):
         state, since = "admitted", condition(workload, "QuotaReserved").get("lastTransitionTime", "")
     else:
         state = "waiting"
         since = condition(workload, "QuotaReserved").get("lastTransitionTime") or workload["metadata"].get(
             "creationTimestamp", ""
         )
-    live = snapshot.cluster_queues.get(queue)
-    context = context_of(snapshot, workload, live, declared) if live is not None else None
     owners = {name: context.owner(name) for name in snapshot.cluster_queues} if context else {}
     causes = waiting(snapshot, workload, declared) if state == "waiting" else []
     if state == "admitted":
         causes = list(halted(snapshot, workload))
     told = list(notes)
+    if context is not None and dispatch is not None and state == "admitted":
+        told.extend(_sent(context, dispatch))
     if found.others:
         told.append(f"the job has other Workloads too: {', '.join(found.others)}")
     if context is not None and context.quotas.limited and state == "waiting":
         told.append(f"limits of the cohorts {', '.join(context.quotas.limited)} aren't counted: what could be had may be less")
+    past = happened(snapshot, workload, owners)
+    if state == "waiting" and dispatch is not None:
+        past = tuple(one for one in past if one.what != "admitted")  # the manager's quota alone
     return Answer(
         state=state,
         namespace=found.namespace,
@@ -66,12 +73,25 @@ def explain(snapshot: Snapshot, found: Found, declared: Declared | None, events:
         priority=priority_of(workload),
         since=str(since),
         causes=tuple(causes),
+        worker=dispatch.worker if dispatch is not None else "",
+        offered=dispatch.offered if dispatch is not None else (),
         held=held(context) if context is not None and state == "admitted" else (),
         placement=placement(workload) if state == "admitted" else {},
-        happened=happened(snapshot, workload, owners),
+        happened=past,
         kueue=message_of(workload),
         notes=tuple(told),
     )
+
+
+def _sent(context: Context, dispatch: Dispatch) -> Iterator[str]:
+    """Of one that a worker has."""
+    if dispatch.worker in dispatch.lost:
+        yield (
+            f"worker {dispatch.worker} is out of reach: {dispatch.lost[dispatch.worker]}; after the manager's timeout "
+            "it starts again elsewhere"
+        )
+    elif dispatch.worker:
+        yield f"what it does there: {ask_there(context, dispatch.worker)}"
 
 
 def _without(snapshot: Snapshot, found: Found, declared: Declared | None, events: Events, notes: Sequence[str]) -> Answer:

@@ -9,6 +9,7 @@ from governance.units import PODS
 from live.why import remedies
 from live.why.amounts import pod_amounts, words
 from live.why.context import Context, Need
+from live.why.dispatch import dispatches
 from live.why.fairness import claim
 from live.why.flavors import Choice, Demand, Option, demand
 from live.why.model import Cause, Reason, Remedy, Shortage, When
@@ -190,6 +191,8 @@ def _weights(context: Context, shortages: Sequence[Shortage]) -> dict[str, int]:
 
 def _placed(trial: Trial, need: Need) -> Iterator[Cause]:
     context = trial.context
+    if dispatches(context):
+        return  # its workers have the nodes, and look themselves
     found = place(context.snapshot, need.pod_set, need.flavor)
     if found is None or found.fits:
         return

@@ -37,6 +37,8 @@ class Reason(StrEnum):
     """It asks for more than quotas ever allow, or its pods for more than any node has."""
     NODE_NOT_READY = "node-not-ready"
     """It would fit if nodes were ready, schedulable, or carried the topology's labels."""
+    NO_WORKER = "no-worker"
+    """On a manager: it has quota there, and no worker has taken it."""
     NO_QUEUE_NAME = "no-queue-name"
     """The job has no queue label, so Kueue lets it be."""
     NOT_SEEN_YET = "not-seen-yet"
@@ -221,6 +223,12 @@ class Answer:
     """RFC 3339: since when it has been in this state."""
     causes: tuple[Cause, ...] = ()
     """Of one that waits: what must be mended first comes first."""
+    worker: str = ""
+    """On a manager: the worker that has taken it."""
+    offered: tuple[str, ...] = ()
+    """On a manager: workers that were asked, and haven't taken it."""
+    there: Mapping[str, Answer] = field(default_factory=dict)
+    """What these workers say of it, those that could be asked."""
     held: tuple[Held, ...] = ()
     placement: Mapping[str, int] = field(default_factory=dict)
     """Pods by topology domain."""
@@ -243,6 +251,9 @@ class Answer:
             "priority": self.priority,
             "since": self.since,
             "causes": [one.as_dict() for one in self.causes],
+            "worker": self.worker,
+            "offered": list(self.offered),
+            "there": {name: one.as_dict() for name, one in self.there.items()},
             "held": [one.as_dict() for one in self.held],
             "placement": dict(self.placement),
             "happened": [one.as_dict() for one in self.happened],

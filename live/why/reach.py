@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 from config.findings import did_you_mean
-from live.connection import connect
+from live.connection import ApiError, UnreachableError, connect
 from live.kube import Reader
 from live.why.declared import Declared
 from live.why.explain import explain, namespace_of_team
 from live.why.find import UnknownError, find
 from live.why.model import Answer
 from live.why.reading import events_of, read_cluster
+from sandbox.engine_errors import EngineError
+from sandbox.errors import SandboxError
 
 
 class Progress(Protocol):
@@ -52,6 +55,25 @@ def ask(way: Way, name: str, team: str | None, namespace: str | None, progress: 
             raise UnknownError(f"no queue of the cluster has the label of team {team}; name its namespace with --namespace")
     found = find(read.snapshot, name, namespace)
     return explain(read.snapshot, found, declared, lambda space, job: events_of(way.reader, space, job), read.notes)
+
+
+def ask_workers(answer: Answer, way: Callable[[str], Way | None], progress: Progress) -> Answer:
+    """The same with what its workers say: that which has it, else those that it was offered to.
+
+    `way` leads to a worker, None where it isn't known. One that doesn't answer keeps no other from being asked.
+    """
+    there, notes = {}, list(answer.notes)
+    for name in (answer.worker,) if answer.worker else answer.offered:
+        try:
+            to = way(name)
+            if to is not None:
+                progress.step(f"{name}: reading queues, workloads and nodes")
+                there[name] = ask(to, answer.workload, None, answer.namespace, progress)
+        except (SandboxError, EngineError) as error:
+            notes.append(f"{name} can't be asked: {error.message}")
+        except (UnknownError, UnreachableError, ApiError) as error:
+            notes.append(f"{name} can't be asked: {error}")
+    return replace(answer, there=there, notes=tuple(notes))
 
 
 def _manager(declared: Declared | None) -> dict[str, object] | None:

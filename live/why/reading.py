@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from live.connection import ApiError, UnreachableError
 from live.drift.reading import Source
+from live.why.dispatch import CONTROLLER
 from live.why.objects import Object
 from live.why.snapshot import Snapshot, by_name
 
@@ -48,6 +49,8 @@ _JOBS: Final[tuple[tuple[str, str, str], ...]] = (
     ("leaderworkerset.x-k8s.io/v1", "leaderworkersets", "LeaderWorkerSet"),
     ("workload.codeflare.dev/v1beta2", "appwrappers", "AppWrapper"),
 )
+_OF_MANAGERS: Final[Mapping[str, str]] = {"worker_sets": f"{KUEUE}/multikueueconfigs", "workers": f"{KUEUE}/multikueueclusters"}
+"""Read where a check hands jobs to workers."""
 _CONFIGURATION: Final = "/api/v1/namespaces/{}/configmaps/kueue-manager-config"
 _AT_ONCE: Final = 8
 _FORBIDDEN: Final = frozenset({401, 403})
@@ -110,11 +113,19 @@ def read_cluster(source: Source, namespace: str | None, manager: Mapping[str, An
         of_jobs = [pool.submit(jobs, *each) for each in _JOBS]
         found = {name: future.result() for name, future in (*wide.items(), *inner.items())}
         owned = [item for future in of_jobs for item in future.result()]
+    found |= _of_a_manager(found["checks"], one)
     pods = found.pop("pods")
     selector = (manager or {}).get("managedJobsNamespaceSelector") if manager is not None else _selector(source, kueue)
     named = {name: by_name(items) for name, items in found.items()}
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return Read(Snapshot(**named, pods=pods, jobs=owned, now=now, namespace_selector=selector), tuple(sorted(set(notes))))
+
+
+def _of_a_manager(checks: Sequence[Plain], read: Callable[[str], list[Plain]]) -> dict[str, list[Plain]]:
+    """Its workers; nothing on a cluster that runs jobs itself."""
+    if all(check["spec"].get("controllerName") != CONTROLLER for check in checks):
+        return {}
+    return {name: read(path) for name, path in _OF_MANAGERS.items()}
 
 
 def events_of(source: Source, namespace: str, name: str) -> list[Object]:

@@ -9,6 +9,7 @@ from governance.sharing import Cell, Quota
 from live.why.amounts import number, quantity_of, words
 from live.why.context import Context, Need
 from live.why.declared import Change
+from live.why.dispatch import dispatches
 from live.why.model import Remedy, Shortage
 from live.why.objects import Object, condition, full_name, queue_order, shown, uid_of
 from live.why.placement import place
@@ -32,7 +33,7 @@ class Trial:
         free = self.context.quotas.free(self.context.name, without, changed)
         if any(free.get(cell, 0) < amount for need in self.needs for cell, amount in need.total().items()):
             return False
-        if changed is not None:
+        if changed is not None or dispatches(self.context):
             return True
         places = (place(self.context.snapshot, need.pod_set, need.flavor, without=without) for need in self.needs)
         return all(one is None or one.fits for one in places)

@@ -33,6 +33,10 @@ class Snapshot:
     topologies: Mapping[str, Object] = field(default_factory=dict)
     classes: Mapping[str, Object] = field(default_factory=dict)
     checks: Mapping[str, Object] = field(default_factory=dict)
+    worker_sets: Mapping[str, Object] = field(default_factory=dict)
+    """On a manager: its MultiKueueConfigs."""
+    workers: Mapping[str, Object] = field(default_factory=dict)
+    """On a manager: its MultiKueueClusters."""
     namespaces: Mapping[str, Object] = field(default_factory=dict)
     nodes: Mapping[str, Object] = field(default_factory=dict)
     pods: Sequence[Object] = ()

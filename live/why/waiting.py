@@ -9,6 +9,7 @@ from config.findings import did_you_mean
 from governance.names import PRIORITY_LABEL, QUEUE_LABEL
 from live.why.context import Context, context_of, priority_words
 from live.why.declared import Declared
+from live.why.dispatch import dispatch_of, oversized, to_be_dispatched, undispatched
 from live.why.fitting import unfitting
 from live.why.flavors import demand
 from live.why.model import Cause, Reason, Remedy, When
@@ -39,6 +40,14 @@ def waiting(snapshot: Snapshot, workload: Object, declared: Declared | None) -> 
     if gate is not None:
         return [gate]
     context = context_of(snapshot, workload, snapshot.cluster_queues[snapshot.queue_name(workload)], declared)
+    never, dispatch = list(oversized(context)), dispatch_of(context)
+    if dispatch is not None and to_be_dispatched(workload):
+        return never or list(undispatched(context, dispatch))
+    return [*never, *_queueing(context)]
+
+
+def _queueing(context: Context) -> list[Cause]:
+    """Why no quota is reserved."""
     unfit = list(unfitting(context))
     order = list(_order(context, bool(unfit)))
     strict = context.queue["spec"].get("queueingStrategy") == "StrictFIFO"
