@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from governance.model import ClusterPlan
-from governance.nodes import nodes
 from sandbox.errors import SandboxError
 from simulation.replay import workloads
 from simulation.replay.accounts import Account
 from simulation.replay.clock import Clock
+from simulation.replay.lookups import layers, roots
 from simulation.replay.model import Event
 from simulation.replay.workloads import State
 from simulation.traces.model import Job
@@ -31,7 +31,8 @@ class Ledger:
     def __init__(self, cluster: ClusterPlan, jobs: Sequence[Job], clock: Clock, *, by_pods: bool = False) -> None:
         """`by_pods`: a job runs once all its pods do, and its controllers return its quota."""
         self._by_pods = by_pods
-        self._unplaced: set[str] = set()
+        self.unplaced: set[str] = set()
+        """Admitted jobs of which not all pods run."""
         self.at = 0
         """The tick that events are noted for."""
         self.events: list[Event] = []
@@ -57,18 +58,13 @@ class Ledger:
         self._ever: set[str] = set()
         self._rounds: Counter[str] = Counter()
         self._running: Counter[str] = Counter()
-        self._roots = _roots(cluster)
+        self._roots = roots(cluster)
         self._stamps: dict[str, int] = {}
         self._moment = 0
         self._waits_since: dict[str, int] = {}
         self._returned: dict[str, int] = {}
         self._told_moment = 0
-        levels = {f.name: f.topology.levels if f.topology else () for f in cluster.flavors.values()}
-        labels = [spec.labels for spec in nodes(cluster)] if any(levels.values()) else []
-        self._layers = {
-            flavor: (keys, {one[keys[-1]]: tuple(one[key] for key in keys) for one in labels if keys and set(keys) <= one.keys()})
-            for flavor, keys in levels.items()
-        }
+        self._layers = layers(cluster)
 
     # -- what the replay does --------------------------------------------------------------------------------------------
 
@@ -156,7 +152,7 @@ class Ledger:
         self._stamp(workload, name)
         self.events.append(workloads.admission(workload, name, self.at, self._layers.__getitem__))
         if self._by_pods:
-            self._unplaced.add(name)
+            self.unplaced.add(name)
         else:
             self._clock.admitted(name, self.at)
         self._ever.add(name)
@@ -164,7 +160,7 @@ class Ledger:
 
     def _evicted(self, workload: Object, name: str) -> None:
         self.events.append(workloads.eviction(workload, name, self.at, self._names))
-        self._unplaced.discard(name)
+        self.unplaced.discard(name)
         self._clock.preempted(name, self.at)
         self._rounds[name] += 1
         if self._by_pods:
@@ -185,8 +181,8 @@ class Ledger:
     def placed(self, names: Iterable[str]) -> None:
         """All pods of these jobs run."""
         for name in names:
-            if name in self._unplaced:
-                self._unplaced.remove(name)
+            if name in self.unplaced:
+                self.unplaced.remove(name)
                 self._clock.admitted(name, self.at)
 
     # -- what follows ----------------------------------------------------------------------------------------------------
@@ -198,10 +194,6 @@ class Ledger:
     def pods(self) -> dict[str, int]:
         """How many pods each job should have now."""
         return {name: self._jobs[name].pods if self._states[name] == "running" else 0 for name in self.objects}
-
-    def unplaced(self) -> set[str]:
-        """Admitted jobs of which not all pods run."""
-        return self._unplaced
 
     def unfinished(self) -> set[str]:
         """Jobs that have ended, although the watch doesn't show it yet."""
@@ -257,17 +249,3 @@ class Ledger:
     def _stamp(self, workload: Object, name: str) -> None:
         root = self.root(self._jobs[name])
         self._stamps[root] = max(self._stamps.get(root, 0), workloads.stamp(workload))
-
-
-def _roots(cluster: ClusterPlan) -> dict[str, str]:
-    """The root cohort of each team, or its queue where it has no cohort."""
-    parents = {cohort.name: cohort.parent for cohort in cluster.cohorts}
-
-    def root(cohort: str) -> str:
-        parent = parents.get(cohort)
-        return cohort if parent is None else root(parent)
-
-    return {
-        team.name: f"queue {team.cluster_queue}" if team.cohort is None else f"cohort {root(team.cohort)}"
-        for team in cluster.teams.values()
-    }

@@ -95,7 +95,7 @@ class Play:
     def waiting(self) -> dict[str, str]:
         """Kueue's last word on each job that waited at the last settled tick."""
         words = {name: workloads.last_word(self._ledger.objects[name]) for name in sorted(self._left_waiting)}
-        return words | {name: self._actor.words(name) for name in sorted(self._ledger.unplaced())}
+        return words | {name: self._actor.words(name) for name in sorted(self._ledger.unplaced)}
 
     def circles(self) -> dict[str, int]:
         """Jobs that Kueue preempted in a circle, and the first settled tick in which it did."""
@@ -183,7 +183,7 @@ class Play:
         moving = {name for name, pods in self._ledger.pods().items() if self._actor.undecided(name, pods)}
         placed = [name for name, pods in self._ledger.pods().items() if pods and self._actor.placed(name, pods)]
         self._ledger.placed(placed)
-        without = self._ledger.unplaced()
+        without = self._ledger.unplaced
         return moving or (set() if not without or self._actor.at_rest() else without)
 
     def _agreed(self) -> bool:
