@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 
 from config.catalogue import MIG_SLICES, InstanceType, mig_slices
-from config.findings import Finding, Where, problem_at
+from config.findings import Finding, Where, problem_at, quoted
 from governance.allocatable import allocatable
 from governance.amounts import AmountError, specification
 from governance.jobs.model import Order
@@ -16,6 +17,8 @@ from governance.units import CPU, EFA, MEMORY, Resources, mig_resource, shown
 
 _DAEMONS = {CPU: 650, MEMORY: 512}
 """What add-ons and HyperPod's chart run on each node ask for, in base units."""
+_MOST = 1_000_000
+"""Of anything, more than any pod can have, whatever is built: numbers beyond it are slips, and too long to print."""
 _WHOLE = {CPU: 1000, MEMORY: 1024}
 """A vCPU and a GiB: what follows from a ratio is rounded down to them, where there is as much."""
 
@@ -103,11 +106,7 @@ def amount_findings(order: Order, kind: InstanceType) -> Iterator[Finding]:
     }
     named = [option for option, value in amounts.items() if value is not None]
     for option in named:
-        value = amounts[option]
-        if isinstance(value, (int, float)) and (value < 0 or (value == 0 and option in ("--vcpu", "--memory-gib"))):
-            yield problem_at(
-                "job-amounts", Where(option), f"{value:g} is no amount that a pod can ask for", "ask for more than 0"
-            )
+        yield from _number(option, amounts[option])
     if order.whole_node and named:
         option = "--whole-node" if order.nodes is None else "--nodes"
         message = f"a whole node has all amounts already; {', '.join(named)} can't be given beside it"
@@ -126,6 +125,24 @@ def amount_findings(order: Order, kind: InstanceType) -> Iterator[Finding]:
     yield from _partition_findings(order, kind)
 
 
+def _number(option: str, value: float | str | None) -> Iterator[Finding]:
+    """An amount that is none: no number, 0 or less where there must be some, below the base unit, beyond everything."""
+    if not isinstance(value, (int, float)):
+        return
+    divisible = option in ("--vcpu", "--memory-gib")
+    base = {"--vcpu": Fraction(1, 1000), "--memory-gib": Fraction(1, 1024)}.get(option, 1)
+    if (isinstance(value, float) and not math.isfinite(value)) or value < 0 or (divisible and value == 0):
+        remedy = "ask for more than 0"
+    elif value > _MOST:
+        remedy = f"ask for {_MOST} at most"
+    elif divisible and Fraction(str(value)) < base:
+        remedy = f"ask for 0.001 or more: {'1 milli-vCPU' if option == '--vcpu' else '1 MiB'} is the least"
+    else:
+        return
+    told = f"{value:g}" if isinstance(value, float) else quoted(value)
+    yield problem_at("job-amounts", Where(option), f"{told} is no amount that a pod can ask for", remedy)
+
+
 def _partition_findings(order: Order, kind: InstanceType) -> Iterator[Finding]:
     if order.partition is None:
         if order.partition_count is not None:
@@ -138,6 +155,8 @@ def _partition_findings(order: Order, kind: InstanceType) -> Iterator[Finding]:
         yield problem_at("mig-profile-type", Where("--partition"), message, remedy)
     if order.partition_count is not None and order.partition_count < 1:
         yield problem_at("job-amounts", Where("--partition-count"), "a pod needs one partition at least", "give 1 or more")
+    else:
+        yield from _number("--partition-count", order.partition_count)
     if order.accelerators:
         message = "a pod has whole GPUs or partitions of them: no node lends both to it in one"
         yield problem_at("job-amounts", Where("--partition"), message, "keep --accelerators or --partition")

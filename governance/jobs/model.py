@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from config.catalogue import InstanceType
 from governance.jobs.kinds import Kind
 from governance.model import ClusterPlan, PriorityClassPlan, TeamPlan
 from governance.units import Resources
+
+MOST_PODS: Final = 100_000
+"""Of one job. Kubernetes itself is made for 150,000 pods on a cluster."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from config.findings import Finding, Where, did_you_mean, problem_at, quoted
 from governance.jobs.elastic import elastic_findings
 from governance.jobs.kinds import KINDS, Kind
-from governance.jobs.model import Order
+from governance.jobs.model import MOST_PODS, Order
 
 _NAME = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?\Z")
 """A DNS label that begins with a letter: the name of a Service too."""
@@ -73,9 +73,10 @@ def _counts(order: Order, kind: Kind | None) -> Iterator[Finding]:
     if order.pods is not None and order.nodes is not None:
         message = "--nodes asks for one pod on each node, --pods for pods of any size"
         yield problem_at("job-option", Where("--nodes"), message, "keep one of the two")
+    remedy = f"give 1 or more, {MOST_PODS} at most"
     for option, count in (("--pods", order.pods), ("--nodes", order.nodes)):
-        if count is not None and not 1 <= count <= 100_000:
-            yield problem_at("job-option", Where(option), f"{count} is no number of pods", "give 1 or more")
+        if count is not None and not 1 <= count <= MOST_PODS:
+            yield problem_at("job-option", Where(option), f"{quoted(count)} is no number of pods", remedy)
         elif count is not None and count > 1 and kind is not None and kind.single:
             yield problem_at("job-option", Where(option), f"a {kind.kind} is one pod", f"leave {option} out")
 

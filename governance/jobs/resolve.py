@@ -17,7 +17,7 @@ from governance.jobs.elastic import sizes_of
 from governance.jobs.hyperpod import entry_findings
 from governance.jobs.kinds import HYPERPOD_JOB_FRAMEWORK, KINDS, MANAGED_FRAMEWORKS, Kind
 from governance.jobs.lookups import cluster_of, type_of
-from governance.jobs.model import Order, PodSet, Resolved
+from governance.jobs.model import MOST_PODS, Order, PodSet, Resolved
 from governance.jobs.options import command_of, env_of, option_findings
 from governance.jobs.podsets import pod_sets
 from governance.model import ClusterPlan, Plan, PriorityClassPlan, TeamPlan
@@ -48,7 +48,7 @@ def resolve(order: Order, plan: Plan) -> tuple[Resolved | None, list[Finding]]:
     found.extend(amounts)
     sizes = sizes_of(order.elastic) if kind is not None and kind.elastic else ()
     count = sizes[0] if sizes else next((n for n in (order.nodes, order.pods) if n is not None), 1)
-    if cluster is None or team is None or kind is None or type_ is None or has_errors(amounts) or count < 1:
+    if cluster is None or team is None or kind is None or type_ is None or has_errors(amounts) or not 1 <= count <= MOST_PODS:
         return None, found
     many = kind.ends and not kind.single and (sizes[-1] if sizes else count) > 1
     resources = pod_resources(order, type_, cluster, team.covered, many=many)

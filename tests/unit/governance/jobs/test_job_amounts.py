@@ -95,3 +95,17 @@ def test_hyperpod_keeps_room_for_what_it_runs_on_each_node() -> None:
     room = rooms(kind, on_hyperpod)[0]
     assert free[CPU] - room[CPU] == 650
     assert free[MEMORY] - room[MEMORY] == 512
+
+
+@pytest.mark.parametrize("options", [{"vcpu": 0.001, "memory_gib": 1}, {"vcpu": 1, "memory_gib": 0.001}])
+def test_the_least_that_may_be_asked_for_is_asked_for(ordering: Any, options: dict[str, float]) -> None:
+    job, found = ordering(team="beta", instance_type="ml.m5.4xlarge", **options)
+    assert job is not None, found
+    assert job.workers.resources == {CPU: options["vcpu"] * 1000, MEMORY: int(options["memory_gib"] * 1024)}
+
+
+@given(st.floats())
+def test_any_number_is_an_amount_or_a_finding(ordering: Any, number: float) -> None:
+    for option, name in (("vcpu", "--vcpu"), ("memory_gib", "--memory-gib")):
+        job, found = ordering(accelerators=8, **{option: number})
+        assert job is not None or name in {str(one.where) for one in found}
