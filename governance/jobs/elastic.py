@@ -12,10 +12,12 @@ from itertools import pairwise
 
 from config.findings import Finding, Where, problem_at, quoted
 from governance.jobs.kinds import KINDS, Kind
-from governance.jobs.model import Elasticity, Order, Part
+from governance.jobs.model import MOST_PODS, Elasticity, Order, Part
 
 _MOST_PARTS = 64
-"""More Jobs than this for one training run are a mistake in the increment."""
+"""More Jobs than this for one training run are a mistake in the sizes."""
+_DIGITS = 9
+"""Longer numbers aren't even read: Python refuses very long ones."""
 
 
 def elastic_parts(name: str, sizes: Sequence[int], priority: str | None, elastic_priority: str | None) -> tuple[Part, ...]:
@@ -36,13 +38,16 @@ def elastic_parts(name: str, sizes: Sequence[int], priority: str | None, elastic
 def sizes_of(elastic: Elasticity) -> tuple[int, ...]:
     """Numbers of pods that the job may have, ascending; empty where it isn't elastic, or not soundly so."""
     least, most = elastic.least, elastic.most
-    if least is None or most is None or not 1 <= least <= most:
+    if least is None or most is None or not 1 <= least <= most <= MOST_PODS:
         return ()
     if elastic.discrete is not None:
         values = _values(elastic.discrete) or ()
-        return tuple(sorted({least, *(value for value in values if least <= value <= most)}))
+        sizes = {least, *(value for value in values if least <= value <= most)}
+        return tuple(sorted(sizes)) if len(sizes) <= _MOST_PARTS else ()
     step = elastic.increment
-    return tuple(range(least, most + 1, step)) if step is not None and step > 0 else ()
+    if step is None or step < 1 or (most - least) // step >= _MOST_PARTS:
+        return ()
+    return tuple(range(least, most + 1, step))
 
 
 def discrete_values(elastic: Elasticity) -> tuple[int, ...]:
@@ -51,9 +56,10 @@ def discrete_values(elastic: Elasticity) -> tuple[int, ...]:
 
 
 def _values(text: str) -> tuple[int, ...] | None:
-    """None for what is no list of whole numbers."""
+    """None for what is no list of whole numbers that a job can have."""
     parts = [part.strip() for part in text.split(",")]
-    return tuple(int(part) for part in parts) if all(part.isascii() and part.isdigit() for part in parts) else None
+    readable = all(part.isascii() and part.isdigit() and len(part) <= _DIGITS for part in parts)
+    return tuple(int(part) for part in parts) if readable else None
 
 
 def elastic_findings(order: Order, kind: Kind | None) -> Iterator[Finding]:
@@ -82,17 +88,21 @@ def elastic_findings(order: Order, kind: Kind | None) -> Iterator[Finding]:
     yield from _sizes(elastic, elastic.least, elastic.most)
     counted = order.nodes if order.nodes is not None else order.pods
     if counted is not None and counted != elastic.least:
-        message = f"{counted} pods are asked for, and {elastic.least} at least"
+        message = f"{quoted(counted)} pods are asked for, and {quoted(elastic.least)} at least"
         option = "--nodes" if order.nodes is not None else "--pods"
         yield _wrong(option, message, f"an elastic job begins with --min-replicas: leave {option} out")
 
 
 def _sizes(elastic: Elasticity, least: int, most: int) -> Iterator[Finding]:
     if least < 1:
-        yield _wrong("--min-replicas", f"{least} pods train nothing", "give 1 or more")
+        yield _wrong("--min-replicas", f"{quoted(least)} pods train nothing", "give 1 or more")
         return
     if least > most:
-        yield _wrong("--max-replicas", f"at most {most} pods are fewer than the {least} at least", "give --max-replicas above")
+        message = f"at most {quoted(most)} pods are fewer than the {quoted(least)} at least"
+        yield _wrong("--max-replicas", message, "give --max-replicas above")
+        return
+    if most > MOST_PODS:
+        yield _wrong("--max-replicas", f"{quoted(most)} pods are more than a job can have", f"give {MOST_PODS} at most")
         return
     if (elastic.increment is None) == (elastic.discrete is None):
         told = "both" if elastic.increment is not None else "neither"
@@ -106,8 +116,8 @@ def _sizes(elastic: Elasticity, least: int, most: int) -> Iterator[Finding]:
 
 
 def _increment(step: int, least: int, most: int) -> Iterator[Finding]:
-    if step < 1:
-        yield _wrong("--increment", f"{step} pods are no growth", "give 1 or more")
+    if not 1 <= step <= MOST_PODS:
+        yield _wrong("--increment", f"{quoted(step)} pods are no growth", f"give 1 or more, {MOST_PODS} at most")
     elif (most - least) % step:
         below = most - (most - least) % step
         message = f"from {least} by {step} never reaches {most}"
@@ -120,14 +130,17 @@ def _increment(step: int, least: int, most: int) -> Iterator[Finding]:
 def _discrete(text: str, least: int, most: int) -> Iterator[Finding]:
     values = _values(text)
     if values is None:
-        yield _wrong("--discrete", f"{quoted(text)} is no list of whole numbers", "write them with commas: 2,4,8")
+        yield _wrong("--discrete", f"{quoted(text)} is no list of numbers of pods", "write them with commas: 2,4,8")
         return
     if list(values) != sorted(set(values)):
         ascending = ",".join(map(str, sorted(set(values))))
-        yield _wrong("--discrete", f"{text} doesn't ascend", f"write {ascending}")
+        yield _wrong("--discrete", f"{quoted(text)} doesn't ascend", f"write {ascending}")
+    if len({least, *values}) > _MOST_PARTS:
+        message = f"with --min-replicas they are {len({least, *values})} sizes"
+        yield _wrong("--discrete", message, f"name fewer: {_MOST_PARTS} sizes at most")
     outside = [value for value in values if not least <= value <= most]
     if outside:
-        message = f"{', '.join(map(str, outside))} lies outside of {least} to {most}"
+        message = f"{quoted(', '.join(map(str, outside)))} lies outside of {least} to {most}"
         yield _wrong("--discrete", message, "name sizes from --min-replicas to --max-replicas")
 
 

@@ -49,6 +49,18 @@ def test_increments_lead_from_the_least_to_the_most(least: int, steps: int, incr
     assert {b - a for a, b in pairwise(sizes)} <= {increment}
 
 
+@given(st.integers(1, 10**4000), st.integers(1, 10**4000), st.integers(1, 10**4000))
+def test_no_more_sizes_than_a_job_may_have(least: int, more: int, increment: int) -> None:
+    assert len(sizes_of(Elasticity(least=least, most=least + more, increment=increment))) <= 64
+
+
+def test_as_many_sizes_as_there_may_be() -> None:
+    assert len(sizes_of(Elasticity(least=1, most=64, increment=1))) == 64
+    assert len(sizes_of(Elasticity(least=1, most=64, discrete=",".join(map(str, range(1, 65)))))) == 64
+    assert sizes_of(Elasticity(least=1, most=65, increment=1)) == ()
+    assert sizes_of(Elasticity(least=1, most=65, discrete=",".join(map(str, range(1, 66))))) == ()
+
+
 def test_discrete_sizes_begin_with_the_least() -> None:
     assert sizes_of(Elasticity(least=1, most=8, discrete="2,4,8")) == (1, 2, 4, 8)
 
@@ -65,6 +77,14 @@ def test_discrete_sizes_begin_with_the_least() -> None:
         ({"least": 2, "most": 7, "increment": 2}, "--increment", "to 6 or 8"),
         ({"least": 2, "most": 7, "increment": 0}, "--increment", "1 or more"),
         ({"least": 1, "most": 90, "increment": 1}, "--increment", "larger"),
+        ({"least": 1, "most": 300_000_000, "increment": 1}, "--max-replicas", "100000 at most"),
+        ({"least": 1, "most": 100_000, "increment": 1}, "--increment", "larger"),
+        ({"least": 10**4299, "most": 10**4299, "increment": 1}, "--max-replicas", "100000 at most"),
+        ({"least": 1, "most": 100_000, "increment": 10**4299}, "--increment", "1 or more"),
+        ({"least": 1, "most": 100, "discrete": ",".join(map(str, range(1, 101)))}, "--discrete", "64 sizes at most"),
+        ({"least": 1, "most": 100, "discrete": ",".join(map(str, range(2, 66)))}, "--discrete", "64 sizes at most"),
+        ({"least": 1, "most": 8, "discrete": "2," + "9" * 5000}, "--discrete", "commas"),
+        ({"least": 1, "most": 8, "discrete": "²"}, "--discrete", "commas"),
         ({"least": 2, "most": 8, "discrete": "4,2"}, "--discrete", "2,4"),
         ({"least": 2, "most": 8, "discrete": "2,2,4"}, "--discrete", "2,4"),
         ({"least": 2, "most": 8, "discrete": "1,4"}, "--discrete", "from --min-replicas"),
@@ -89,6 +109,7 @@ def test_a_policy_that_cannot_be(ordering: Any, options: dict[str, Any], option:
     told = [one for one in found if one.id == "job-elastic" and str(one.where) == option]
     assert told, found
     assert words in told[0].remedy
+    assert all(len(one.message) < 500 for one in told)
 
 
 def test_plain_kueue_gets_a_base_and_one_lower_job_for_each_growth(placed: Any) -> None:
