@@ -51,7 +51,7 @@ def _quota(job: Resolved) -> Iterator[Finding]:
                 f"{_who(job)} asks for {shown(resource, asked[resource])} {resource} of {name}; with all other teams idle, "
                 f"team `{job.team.name}` can have {shown(resource, reach)}"
             )
-            yield problem_at("job-too-large", Where(_counted(job)), message, _smaller(job, resource, reach))
+            yield problem_at("job-too-large", Where(_counted(job)), message, _smaller(job, name, resource, reach))
         if not short:
             yield from _borrowing(job, flavor, asked)
     if job.sizes and most > job.pods:
@@ -83,9 +83,17 @@ def _beyond(job: Resolved, flavor: FlavorQuota, asked: dict[str, int]) -> dict[s
     return devices or short
 
 
-def _smaller(job: Resolved, resource: str, reach: int) -> str:
+def _pods_within(job: Resolved, name: str, resource: str, reach: int) -> int:
+    """How many workers have room within the reach on an instance type, beside the job's other pods there; 0 for none."""
+    if name != job.workers.instance_type:
+        return 0
     each = job.workers.resources.get(resource, 1 if resource == PODS else 0)
-    pods = reach // each if each else 0
+    others = demand(job, 0).get(name, {}).get(resource, 0)
+    return max(0, reach - others) // each if each else 0
+
+
+def _smaller(job: Resolved, name: str, resource: str, reach: int) -> str:
+    pods = _pods_within(job, name, resource, reach)
     least = f"{pods} such pods at most" if pods else f"{shown(resource, reach)} at most"
     return f"ask for {least}; or raise the team's quota or borrow limit (`hpctl quotas --team {job.team.name}`)"
 
@@ -94,9 +102,8 @@ def _growth(job: Resolved, most: int) -> Iterator[Finding]:
     name = job.workers.instance_type
     flavor = next(flavor for flavor in job.team.flavors if flavor.instance_type == name)
     for resource, reach in _beyond(job, flavor, demand(job, most)[name]).items():
-        each = job.workers.resources.get(resource, 1)
         message = f"at {most} pods the job asks for more {resource} than the {shown(resource, reach)} that its team can ever have"
-        remedy = f"it never grows beyond {reach // each} pods: lower --max-replicas"
+        remedy = f"it never grows beyond {_pods_within(job, name, resource, reach)} pods: lower --max-replicas"
         yield Finding("job-growth", Severity.WARNING, Where("--max-replicas"), message, remedy)
         return
 

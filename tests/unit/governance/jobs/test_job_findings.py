@@ -79,6 +79,12 @@ ERRORS: list[tuple[dict[str, Any], str, str, str]] = [
     ({"accelerators": 8, "memory_gib": 2048}, "pod-too-large", "--memory-gib", "GiB at most"),
     ({"pods": 30}, "job-too-large", "--pods", "9 such pods at most"),
     ({"nodes": 30}, "job-too-large", "--nodes", "hpctl quotas --team alpha"),
+    (
+        {"team": "beta", "instance_type": CPU, "kind": "rayjob", "command": "a", "vcpu": 5, "memory_gib": 1, "pods": 3},
+        "job-too-large",
+        "--pods",
+        "ask for 2 such pods at most",
+    ),
     ({"kind": "deployment", "pods": 30}, "job-too-large", "--pods", "9 such pods"),
 ]
 
