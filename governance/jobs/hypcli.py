@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 
 from config.findings import Finding, Where, problem_at
 from governance import names
@@ -19,6 +20,9 @@ from governance.units import CPU, EFA, GPU, MEMORY, quantity
 
 _LEVELS = ("topology.k8s.aws/ultraserver-id", *(f"topology.k8s.aws/network-node-layer-{number}" for number in (1, 2, 3)))
 """Levels that the template takes."""
+_TRIMMED = "\"'[]"
+"""What the CLI takes away around a list and around its words, beside space."""
+_RUNS = "; the image's own command would run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +55,8 @@ def _training(job: Resolved) -> Iterator[tuple[str, str]]:
     yield "--job-name", order.name
     yield "--namespace", job.team.namespace
     yield "--image", order.image or ""
-    command = [word for word in entry_point(job) if "," not in word]
-    if command:
+    command = entry_point(job)
+    if command and not any(map(_lost_in_list, command)):
         yield "--command", f"[{', '.join(command)}]"
     if job.env:
         yield "--environment", json.dumps(dict(job.env))
@@ -86,8 +90,8 @@ def _amounts(job: Resolved) -> Iterator[tuple[str, str]]:
     resources = job.workers.resources
     found = {
         "accelerators": str(job.devices) if job.devices else "",
-        "vcpu": f"{resources.get(CPU, 0) / 1000:g}",
-        "memory": f"{resources.get(MEMORY, 0) / 1024:g}",
+        "vcpu": _decimal(resources.get(CPU, 0), 1000),
+        "memory": _decimal(resources.get(MEMORY, 0), 1024),
         "efa": str(resources.get(EFA) or ""),
     }
     for name, amount in found.items():
@@ -101,9 +105,23 @@ def _amounts(job: Resolved) -> Iterator[tuple[str, str]]:
         yield "--accelerator-partition-limit", count
 
 
+def _decimal(amount: int, base: int) -> str:
+    """Exactly, for both bases divide a power of ten: 2.5, never 2.500 or 3e+01."""
+    text = f"{Decimal(amount) / base:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _lost_in_list(word: str) -> bool:
+    """Whether a list in brackets would split, trim or drop the word."""
+    return not word or "," in word or word != word.strip().strip(_TRIMMED)
+
+
 def _not_in_training(job: Resolved) -> Iterator[str]:
-    if any("," in word for word in entry_point(job)):
-        yield "words of the command that hold a comma: the option splits there"
+    if any(map(_lost_in_list, entry_point(job))):
+        yield (
+            "--command, as a whole: a word of it is empty, holds a comma, or begins or ends with a space, quote or bracket"
+            + _RUNS
+        )
     if job.topology and job.topology[1] not in _LEVELS:
         yield f"the topology level {job.topology[1]}"
     if job.order.elastic.faulty_timeout is not None and job.sizes:
@@ -141,18 +159,21 @@ def _space(job: Resolved) -> Iterator[tuple[str, str]]:
         yield "--affinity", json.dumps(affinity())
     if job.env:
         yield "--env", json.dumps(env(job.env))
-    words = [word for word in job.command if not _splits(word)]
-    if words:
-        yield "--container-config", f"command={';'.join(words)}"
+    if job.command and not any(map(_lost_in_space, job.command)):
+        yield "--container-config", f"command={';'.join(job.command)}"
 
 
-def _splits(word: str) -> bool:
-    return any(character in word for character in ",;=")
+def _lost_in_space(word: str) -> bool:
+    """Whether the container's configuration would split, trim or drop the word."""
+    return not word or word != word.strip() or any(character in word for character in ",;=")
 
 
 def _not_in_space(job: Resolved) -> Iterator[str]:
-    if any(map(_splits, job.command)):
-        yield "words of the command that hold a comma, a semicolon or an equals sign: the option splits there"
+    if any(map(_lost_in_space, job.command)):
+        yield (
+            "--command, as a whole: a word of it is empty, holds a comma, semicolon or equals sign, or has space around it"
+            + _RUNS
+        )
     for resource in job.workers.resources:
         if resource not in (CPU, MEMORY, GPU) and not resource.startswith("nvidia.com/mig-"):
             yield f"the amount of {resource}"
