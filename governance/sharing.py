@@ -69,7 +69,7 @@ class Member:
 def potentials(cohorts: Iterable[Member], queues: Iterable[Member]) -> dict[str, dict[Cell, int]]:
     """For each queue and cell, the most that the queue can ever use when all others are idle.
 
-    Linear in the number of cells. Cohorts have amounts of their own but no limits; a parent must be among the cohorts.
+    Linear in the number of cells. A parent must be among the cohorts.
     """
     members = list(queues)
     supply = supplies(cohorts, members)
@@ -77,7 +77,7 @@ def potentials(cohorts: Iterable[Member], queues: Iterable[Member]) -> dict[str,
 
 
 def supplies(cohorts: Iterable[Member], queues: Iterable[Member]) -> dict[str, dict[Cell, int]]:
-    """For each cohort, all that can be had in its tree: what its cohorts hold and its queues share."""
+    """For each cohort, all that can be had there: what the cohorts of its tree hold and the queues share, within limits."""
     tree = {cohort.name: cohort for cohort in cohorts}
     order = parents_first({name: cohort.parent for name, cohort in tree.items()})
     pool: dict[str, dict[Cell, int]] = {name: {c: q.nominal for c, q in cohort.cells.items()} for name, cohort in tree.items()}
@@ -87,12 +87,24 @@ def supplies(cohorts: Iterable[Member], queues: Iterable[Member]) -> dict[str, d
     for name in reversed(order):
         parent = tree[name].parent
         if parent is not None:
-            _add(pool[parent], pool[name])
+            _add(pool[parent], {cell: shared(quota) for cell, quota in _whole(tree[name], pool[name]).items()})
     for name in order:
         parent = tree[name].parent
         if parent is not None:
-            pool[name] = pool[parent]
+            limited = {cell: quota for cell, quota in _whole(tree[name], pool[name]).items() if _has_limits(quota)}
+            within = {cell: _within(quota, pool[parent].get(cell, 0)) for cell, quota in limited.items()}
+            pool[name] = {**pool[parent], **within} if within else pool[parent]
     return pool
+
+
+def _whole(cohort: Member, subtree: Mapping[Cell, int]) -> dict[Cell, Quota]:
+    """All that a cohort's part of the tree has, under the limits of the cohort."""
+    limits_ = {cell: (quota.borrowing_limit, quota.lending_limit) for cell, quota in cohort.cells.items()}
+    return {cell: Quota(cell[1], amount, *limits_.get(cell, (None, None))) for cell, amount in subtree.items()}
+
+
+def _has_limits(quota: Quota) -> bool:
+    return quota.borrowing_limit is not None or quota.lending_limit is not None
 
 
 def parents_first(parents: Mapping[str, str | None]) -> list[str]:
@@ -109,9 +121,12 @@ def parents_first(parents: Mapping[str, str | None]) -> list[str]:
 
 
 def _reach(queue: Member, cell: Cell, quota: Quota, supply: Mapping[str, Mapping[Cell, int]]) -> int:
-    if queue.parent is None:
-        return quota.nominal
-    available = quota.nominal - shared(quota) + supply[queue.parent].get(cell, 0)
+    return quota.nominal if queue.parent is None else _within(quota, supply[queue.parent].get(cell, 0))
+
+
+def _within(quota: Quota, above: int) -> int:
+    """What can be had below a parent that has so much: what is kept comes on top, and the limit bounds both."""
+    available = quota.nominal - shared(quota) + above
     return available if quota.borrowing_limit is None else min(quota.nominal + quota.borrowing_limit, available)
 
 

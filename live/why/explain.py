@@ -57,8 +57,6 @@ def explain(snapshot: Snapshot, found: Found, declared: Declared | None, events:
         told.extend(_sent(context, dispatch))
     if found.others:
         told.append(f"the job has other Workloads too: {', '.join(found.others)}")
-    if context is not None and context.quotas.limited and state == "waiting":
-        told.append(f"limits of the cohorts {', '.join(context.quotas.limited)} aren't counted: what could be had may be less")
     past = happened(snapshot, workload, owners)
     if state == "waiting" and dispatch is not None:
         past = tuple(one for one in past if one.what != "admitted")  # the manager's quota alone

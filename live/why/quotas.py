@@ -32,8 +32,6 @@ class Quotas:
     """By UID of a workload that holds quota, its queue and what it uses."""
     total: Usage = field(default_factory=dict)
     """What all of them use, by queue."""
-    limited: tuple[str, ...] = ()
-    """Cohorts with limits of their own, which aren't counted."""
 
     def used(self, without: Collection[str] = ()) -> dict[str, dict[Cell, int]]:
         """Usage by queue, without the workloads of these UIDs."""
@@ -123,8 +121,8 @@ class Quotas:
         below = [one for one in self.queues.values() if node in self.path(one.name)]
         inner = [_detached(one, node) for one in self.cohorts if one.name == node or self._under(one.name, node)]
         owned = supplies(inner, below)[node]
-        taken = [Member(one.name, one.parent, _taken(one, used.get(one.name, {}))) for one in below]
-        return owned, supplies([Member(one.name, one.parent, {}) for one in inner], taken)[node]
+        left = supplies(inner, [_left(one, used.get(one.name, {})) for one in below])[node]
+        return owned, {cell: owned.get(cell, 0) - amount for cell, amount in left.items()}
 
     def _under(self, cohort: str, above: str) -> bool:
         parents = {one.name: one.parent for one in self.cohorts}
@@ -158,12 +156,7 @@ def quotas_of(snapshot: Snapshot) -> Quotas:
         for cell, amount in cells.items():
             into[cell] = into.get(cell, 0) + amount
     weights = {name: _weight(one) for name, one in (*snapshot.cohorts.items(), *snapshot.cluster_queues.items())}
-    limited = tuple(
-        name
-        for name, one in cohorts.items()
-        if any(quota.borrowing_limit is not None or quota.lending_limit is not None for quota in one.cells.values())
-    )
-    return Quotas(tuple(cohorts.values()), queues, weights, held, used, limited)
+    return Quotas(tuple(cohorts.values()), queues, weights, held, used)
 
 
 def _cells(item: Object) -> dict[Cell, Quota]:
@@ -192,26 +185,19 @@ def _weight(item: Object) -> float:
 
 
 def _left(queue: Member, used: Mapping[Cell, int]) -> Member:
-    """The queue with its usage taken away: first from what it keeps, then from what it shares, of which it may be in debt."""
+    """The queue with its usage taken away: first from what it keeps, then from what it shares, of which it may be in debt.
+
+    A cohort's limits need no such change: they bound what is left of its part of the tree just as they bound all of it.
+    """
     if queue.parent is None:
         cells = {cell: Quota(quota.resource, quota.nominal - used.get(cell, 0)) for cell, quota in queue.cells.items()}
         return Member(queue.name, None, cells)
     cells = {}
-    for cell, quota in queue.cells.items():
+    for cell, quota in {**{cell: Quota(cell[1], 0) for cell in used}, **queue.cells}.items():
         kept, amount = quota.nominal - shared(quota), used.get(cell, 0)
         rest = shared(quota) - max(0, amount - kept)
         cells[cell] = Quota(quota.resource, max(0, kept - amount) + rest, quota.borrowing_limit, rest)
     return Member(queue.name, queue.parent, cells)
-
-
-def _taken(queue: Member, used: Mapping[Cell, int]) -> dict[Cell, Quota]:
-    """What the queue uses of its cohort."""
-    return {
-        cell: Quota(
-            cell[1], max(0, amount - (queue.cells[cell].nominal - shared(queue.cells[cell]) if cell in queue.cells else 0))
-        )
-        for cell, amount in used.items()
-    }
 
 
 def _detached(cohort: Member, root: str) -> Member:

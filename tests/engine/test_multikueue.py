@@ -94,6 +94,13 @@ class Fleet:
         ready = [check for check in status.get("admissionChecks", []) if check["state"] == "Ready"]
         return str(status.get("clusterName", "")) if ready else ""
 
+    def why(self, name: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+        """What `hpctl why` says when the manager is asked."""
+        capsys.readouterr()
+        assert run(["--project", str(self.root), "why", name, "--stack", "main", "--cluster", "hub", "--json"]) == 0
+        found: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return found
+
     def state(self) -> str:
         """All that Pulumi keeps of the stack."""
         folder = stacks.folder(self.root, "main") / "state"
@@ -167,14 +174,32 @@ def test_a_job_goes_to_the_worker_that_has_room(fleet: Fleet) -> None:
     assert not fleet.get("hub", f"/api/v1/namespaces/{NAMESPACE}/pods")["items"], "nothing runs on the manager"
 
 
-def test_a_job_waits_where_no_worker_has_room(fleet: Fleet) -> None:
+def test_a_job_waits_where_no_worker_has_room(fleet: Fleet, capsys: pytest.CaptureFixture[str]) -> None:
     fleet.submit("hub", "waits", 8)
     until(lambda: len(fleet.get("west", f"{KUEUE}/namespaces/{NAMESPACE}/workloads")["items"]) == 2, "it isn't offered to west")
     assert fleet.where("waits") == ""
+    found = fleet.why("waits", capsys)
+    assert (found["state"], found["reason"], found["offered"]) == ("waiting", "no-worker", ["east", "west"])
+    assert {name: (one["reason"], one["when"]) for name, one in found["there"].items()} == {
+        "east": ("never-fits", "never"),
+        "west": ("borrow-limit", "later"),
+    }
     fleet.delete("west", "fills-west")
     until(lambda: fleet.where("waits") == "west", "it doesn't start as there is room")
+    found = fleet.why("waits", capsys)
+    assert (found["state"], found["worker"], list(found["there"])) == ("admitted", "west", ["west"])
+    assert found["there"]["west"]["state"] == "admitted"
     fleet.delete("hub", "waits")
     until(lambda: not fleet.jobs("west"), "a job that is deleted on the manager goes on")
+
+
+def test_a_job_larger_than_every_worker_is_told_to_wait_for_ever(fleet: Fleet, capsys: pytest.CaptureFixture[str]) -> None:
+    fleet.submit("hub", "large", 12)
+    until(lambda: fleet.why("large", capsys)["offered"], "it has no quota on the manager")
+    found = fleet.why("large", capsys)
+    assert (found["reason"], found["when"], found["causes"][0]["numbers"]["largest"]) == ("never-fits", "never", "8")
+    fleet.delete("hub", "large")
+    until(lambda: "large" not in fleet.jobs("hub"), "it stays")
 
 
 def test_the_manager_may_act_in_team_namespaces_alone(fleet: Fleet, tmp_path: Path) -> None:

@@ -60,12 +60,13 @@ maybe = st.one_of(st.none(), quota_sizes)
 
 @st.composite
 def forests(draw: st.DrawFn) -> tuple[list[Member], list[Member]]:
-    """Nested cohorts, some with amounts of their own, and queues with any limits, in any place of the tree or outside it."""
+    """Nested cohorts, some with amounts and limits of their own, and queues with any limits, in any place or outside."""
     names = [f"c{n}" for n in range(draw(st.integers(1, 5)))]
     cohorts = []
     for index, name in enumerate(names):
         parent = draw(st.sampled_from([None, *names[:index]])) if index else None
-        cells = {CELL: Quota(GPU, draw(quota_sizes))} if draw(st.booleans()) else {}
+        bounds = (draw(maybe), draw(maybe)) if parent else (None, None)
+        cells = {CELL: Quota(GPU, draw(quota_sizes), *bounds)} if draw(st.booleans()) else {}
         cohorts.append(Member(name, parent, cells))
     queues = []
     for number in range(draw(st.integers(0, 8))):
@@ -95,6 +96,20 @@ def test_reach_is_at_least_the_guarantee_and_at_most_everything(forest: tuple[li
     for name, cells in potentials(cohorts, queues).items():
         nominal = next(queue for queue in queues if queue.name == name).cells[CELL].nominal
         assert nominal <= cells[CELL] <= everything
+
+
+@pytest.mark.parametrize(
+    ("borrowing", "lending", "inside", "outside"),
+    [(None, None, 30, 30), (4, None, 14, 30), (None, 3, 30, 23), (0, 0, 10, 20), (100, 100, 30, 30)],
+)
+def test_limits_of_a_cohort_bound_all_below_it(borrowing: int | None, lending: int | None, inside: int, outside: int) -> None:
+    """A department of 10 beside a queue of 20: four of the department's own, six of a queue in it."""
+    department = Member("department", "root", {CELL: Quota(GPU, 4, borrowing, lending)})
+    queues = [Member("in", "department", {CELL: Quota(GPU, 6)}), Member("beside", "root", {CELL: Quota(GPU, 20)})]
+    cohorts = [Member("root", None, {}), department]
+    assert potentials(cohorts, queues) == {"in": {CELL: inside}, "beside": {CELL: outside}}
+    oracle = tree_of(cohorts, queues, CELL)
+    assert (oracle["in"].potential(), oracle["beside"].potential()) == (inside, outside)
 
 
 def test_reach_in_a_chain_of_ten_thousand_cohorts() -> None:

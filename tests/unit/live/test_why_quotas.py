@@ -51,14 +51,14 @@ limit = st.none() | st.integers(0, 40)
 
 @st.composite
 def trees(draw: st.DrawFn) -> tuple[Quotas, dict[str, Node]]:
-    """A root, up to three departments, up to six queues, some outside, all with something in use."""
-    pools = {"root": (None, draw(amounts))}
+    """A root, up to three departments with limits, up to six queues, some outside, all with something in use."""
+    pools: dict[str, tuple[str | None, int, int | None, int | None]] = {"root": (None, draw(amounts), None, None)}
     for index in range(draw(st.integers(0, 3))):
-        pools[f"d{index}"] = (draw(st.sampled_from(sorted(pools))), draw(amounts))
-    cohorts = [Member(name, parent, {CELL: Quota(CELL[1], pool)}) for name, (parent, pool) in pools.items()]
+        pools[f"d{index}"] = (draw(st.sampled_from(sorted(pools))), draw(amounts), draw(limit), draw(limit))
+    cohorts = [Member(name, parent, {CELL: Quota(CELL[1], *quota)}) for name, (parent, *quota) in pools.items()]
     nodes: dict[str, Node] = {}
-    for name, (parent, pool) in pools.items():
-        nodes[name] = Node(pool, None, None, nodes[parent] if parent else None)
+    for name, (parent, *quota) in pools.items():
+        nodes[name] = Node(*quota, nodes[parent] if parent else None)
     queues: dict[str, Member] = {}
     for index in range(draw(st.integers(1, 6))):
         parent = draw(st.sampled_from([*sorted(pools), None]))
@@ -91,6 +91,14 @@ def test_what_is_free_is_what_kueue_calls_available(tree: tuple[Quotas, dict[str
     quotas, nodes = tree
     for name in quotas.queues:
         assert quotas.free(name)[CELL] == nodes[name].available()
+
+
+@given(trees())
+def test_what_is_used_of_a_cohort_is_what_its_children_dont_keep(tree: tuple[Quotas, dict[str, Node]]) -> None:
+    quotas, nodes = tree
+    for cohort in quotas.cohorts:
+        owned, used = quotas._sums(cohort.name, {})
+        assert (owned.get(CELL, 0), used.get(CELL, 0)) == (nodes[cohort.name].subtree, nodes[cohort.name].usage)
 
 
 @given(trees())

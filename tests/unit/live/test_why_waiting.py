@@ -332,12 +332,17 @@ def test_the_page_lists_every_reason() -> None:
     assert sorted(listed) == sorted(str(one) for one in Reason)
 
 
-def test_limits_of_cohorts_are_told_not_to_be_counted() -> None:
-    one = workload("j", 4)
+def test_limits_of_cohorts_are_counted() -> None:
+    one = workload("j", 11, conditions=(pending(),))
     limited = {"metadata": {"name": "pool"}, "spec": {"resourceGroups": []}}
     quota = {"name": GPU, "nominalQuota": "0", "borrowingLimit": "2"}
     limited["spec"]["resourceGroups"] = [{"coveredResources": [GPU], "flavors": [{"name": "h100", "resources": [quota]}]}]  # type: ignore[index]
-    found = snapshot(one, queues=(queue("q", 8),), cohorts={"pool": limited})
-    assert any("pool" in note for note in answer(found, one).notes)
-    assert answer(snapshot(one), one).notes == ()
+    whole = {"metadata": {"name": "whole"}, "spec": {}}
+    limited["spec"]["parentName"] = "whole"  # type: ignore[index]
+    queues = (queue("q", 8, "pool"), queue("other", 8, "whole"))
+    found = snapshot(one, queues=queues, cohorts={"pool": limited, "whole": whole})
+    cause = only(found, one)
+    assert (str(cause.reason), cause.shortages[0].most) == ("never-fits", 10), "the cohort may borrow 2"
+    limited["spec"]["resourceGroups"][0]["flavors"][0]["resources"][0] = {"name": GPU, "nominalQuota": "0"}  # type: ignore[index]
+    assert only(found, one).reason == Reason.NOT_SEEN_YET
     assert NOW > EARLY

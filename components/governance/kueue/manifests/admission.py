@@ -36,7 +36,7 @@ _SERVICES: dict[str, tuple[str, ...]] = {
     "leaderworkerset.x-k8s.io": ("leaderworkersets",),
     "workspace.jupyter.org": ("workspaces",),
 }
-"""Work without an end, which a maximum run time doesn't concern. A workspace's labels reach the Deployment that its operator makes."""
+"""Work without an end, which a maximum run time doesn't concern. A workspace's operator copies its labels to its Deployment."""
 
 _OWNERS = sorted({*_JOBS, *_SERVICES} - {""})
 # What a controller makes for an object that these rules have seen needs no label of its own. Owners of other kinds don't count:
