@@ -215,11 +215,16 @@ class Ledger:
         known = {name for name in self.open if self._states.get(name) == "new"}
         return {name for name in known if self.root(self._jobs[name]) in awaited}
 
-    def overlooked(self) -> bool:
-        """Whether somebody waits who may have been looked at for the last time before quota was returned."""
+    def overlooked(self, competing: Iterable[Job] | None = None) -> bool:
+        """Whether somebody waits who may have been looked at for the last time before quota was returned.
+
+        `competing`: only those count who compete with one of these jobs.
+        """
+        roots = None if competing is None else {self.root(job) for job in competing}
         for name in self.waiting:
-            returned = self._returned.get(self.root(self._jobs[name]), 0)
-            if self._waits_since[name] <= returned and returned > self._told_moment:
+            root = self.root(self._jobs[name])
+            returned = self._returned.get(root, 0)
+            if self._waits_since[name] <= returned and returned > self._told_moment and (roots is None or root in roots):
                 return True
         return False
 

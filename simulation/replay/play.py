@@ -104,19 +104,26 @@ class Play:
     # -- one tick --------------------------------------------------------------------------------------------------------
 
     def _tick(self, at: int) -> None:
-        """Ends come before arrivals, so that Kueue sees what is free before it looks at who has come."""
+        """Ends come before arrivals, so that Kueue sees what is free before it looks at who has come.
+
+        Whoever waits for what has become free has it before anybody new: Kueue moves the waiting ones back into their queues
+        with a delay, in which one that has just come would overtake them, as it seldom does where time passes by itself.
+        """
         self._ledger.begin(at)
         done, expired = self._clock.ending(at)
         self._server.each(self._finish, done)
         self._ledger.finished(done)
         self._server.each(self._deactivate, expired)
         self._ledger.deactivated(expired)
+        arriving = self._clock.arriving(at)
+        waited_for = self._ledger.overlooked(arriving)
         if self._barrier.rested and self._ledger.overlooked():
             self._move_on()
         while not self._actor.returns_quota and self._ledger.unfinished():
             self._take(_LOOK[1])
             self._raise_if_stuck("Kueue didn't hear of the end of", self._ledger.unfinished())
-        arriving = self._clock.arriving(at)
+        if waited_for:
+            self._settle()
         self._wait_for_second(arriving)
         self._ledger.arrived(arriving)
         for job, refusal in zip(arriving, self._server.each(self._create, arriving), strict=True):
