@@ -40,6 +40,23 @@ def cluster_of(order: Order, plan: Plan, found: list[Finding]) -> ClusterPlan | 
     return home
 
 
+def levels_of(order: Order, cluster: ClusterPlan, type_: InstanceType, plan: Plan) -> tuple[str, ...] | None:
+    """Levels of the type's topology, farthest first; None where no cluster that may place the pods has a flavor of it.
+
+    A manager's jobs are placed by the workers of the team: a level that one of them has is enough.
+    """
+    placing = [cluster]
+    if cluster.dispatch is not None:
+        known = order.team in cluster.dispatch.teams
+        placing = [
+            plan.clusters[name] for name in (cluster.dispatch.workers_of(order.team) if known else cluster.dispatch.workers)
+        ]
+    flavors = [one.flavors[type_.name] for one in placing if type_.name in one.flavors]
+    if not flavors:
+        return None
+    return tuple(dict.fromkeys(level for flavor in flavors if flavor.topology for level in flavor.topology.levels))
+
+
 def type_of(order: Order, cluster: ClusterPlan | None, team: TeamPlan | None, found: list[Finding]) -> InstanceType | None:
     type_ = instance_types().get(order.instance_type)
     where = Where("--instance-type")

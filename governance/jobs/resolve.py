@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from pydantic import TypeAdapter, ValidationError
 
-from config.catalogue import InstanceType
 from config.findings import Finding, Severity, Where, did_you_mean, has_errors, problem_at, quoted
 from config.vocabulary import Seconds
 from governance.jobs.amounts import amount_findings, fit_findings, pod_resources
@@ -16,7 +15,7 @@ from governance.jobs.checks import placement_findings
 from governance.jobs.elastic import sizes_of
 from governance.jobs.hyperpod import entry_findings
 from governance.jobs.kinds import HYPERPOD_JOB_FRAMEWORK, KINDS, MANAGED_FRAMEWORKS, Kind
-from governance.jobs.lookups import cluster_of, type_of
+from governance.jobs.lookups import cluster_of, levels_of, type_of
 from governance.jobs.model import MOST_PODS, Order, PodSet, Resolved
 from governance.jobs.options import command_of, env_of, option_findings
 from governance.jobs.podsets import pod_sets
@@ -40,7 +39,7 @@ def resolve(order: Order, plan: Plan) -> tuple[Resolved | None, list[Finding]]:
     type_ = type_of(order, cluster, team, found)
     priority = _priority("--priority", order.priority, cluster, team, found)
     lower = _elastic_priority(order, kind, cluster, priority, found)
-    level = _topology(order, kind, cluster, type_, found)
+    level = _topology(order, kind, levels_of(order, cluster, type_, plan) if cluster and type_ else None, found)
     run_time = _run_time(order, kind, team, found)
     if cluster and kind:
         found.extend(_frameworks(kind, cluster, plan.backend))
@@ -162,9 +161,8 @@ def _short(level: str) -> str:
     return f"layer-{number}" if number != level else next((name for name, label in _LEVELS.items() if label == level), level)
 
 
-def _topology(
-    order: Order, kind: Kind | None, cluster: ClusterPlan | None, type_: InstanceType | None, found: list[Finding]
-) -> tuple[str, str] | None:
+def _topology(order: Order, kind: Kind | None, levels: tuple[str, ...] | None, found: list[Finding]) -> tuple[str, str] | None:
+    """The annotation and its level; `levels` are those of the type, None where they aren't known."""
     modes = {
         "--required-topology": (REQUIRED_TOPOLOGY, order.required_topology),
         "--preferred-topology": (PREFERRED_TOPOLOGY, order.preferred_topology),
@@ -180,14 +178,12 @@ def _topology(
     for option, (annotation, name) in given.items():
         level = level_of(name)
         chosen = chosen or (annotation, level)
-        flavor = cluster.flavors.get(type_.name) if cluster and type_ else None
-        if flavor is None or type_ is None or cluster is None or cluster.dispatch is not None:
-            continue  # the workers of a manager place the pods
-        levels = flavor.topology.levels if flavor.topology else ()
-        if level not in levels:
-            message = f"{quoted(name)} is no level of the topology of {type_.name}"
+        if levels is not None and level not in levels:
+            message = f"{quoted(name)} is no level of the topology of {order.instance_type}"
             remedy = (
-                f"it has {_words(map(_short, levels))}" if levels else f"{type_.name} has no topology here: leave {option} out"
+                f"it has {_words(map(_short, levels))}"
+                if levels
+                else f"{order.instance_type} has no topology here: leave {option} out"
             )
             found.append(problem_at("topology-level", Where(option), message, remedy))
     return chosen

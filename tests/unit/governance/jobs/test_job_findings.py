@@ -177,6 +177,34 @@ def test_a_preferred_block_may_be_too_small(ordering: Any) -> None:
     assert found == []
 
 
+FLEET = """
+apiVersion: hyperpod-platform/v1
+clusters:
+  hub: {kind: existing, instance_groups: {}}
+  east: {kind: existing, instance_groups: {h100: {instance_type: ml.p5.48xlarge, count: 2}}}
+  west: {kind: existing, instance_groups: {l4: {instance_type: ml.g6.12xlarge, count: 2}}}
+governance: {multi_kueue: {manager: hub, workers: [east, west]}}
+"""
+
+
+@pytest.mark.parametrize("option", ["required_topology", "preferred_topology"])
+def test_a_manager_s_jobs_are_placed_by_the_levels_of_its_workers(option: str) -> None:
+    plan = planned({"alpha": team("quota: {ml.p5.48xlarge: {accelerators: 8}, ml.g6.12xlarge: {accelerators: 4}}")}, FLEET)
+    _, found = resolve(order_of(**{option: "layer-9"}), plan)
+    (told,) = [one for one in found if one.id == "topology-level"]
+    assert str(told.where) == f"--{option.replace('_', '-')}"
+    assert "layer-3" in told.remedy
+    assert "ultraserver" not in told.remedy
+    for level in ("layer-3", "host"):
+        job, found = resolve(order_of(**{option: level}), plan)
+        assert job is not None
+        assert job.cluster.name == "hub"
+        assert not [one for one in found if one.id == "topology-level"]
+    job, found = resolve(order_of(**{option: "layer-9", "team": "nobody"}), plan)
+    assert job is None
+    assert "team-unknown" in severities(found)
+
+
 def test_a_resource_that_the_queue_does_not_count() -> None:
     env = ENVIRONMENT.replace("governance:\n", "governance:\n  resources: [cpu, memory, nvidia.com/gpu]\n")
     teams = {name: team(text) for name, text in TEAMS.items() if name in ("alpha", "both")}
