@@ -18,12 +18,15 @@ from simulation.traces.file import Entry
 
 Words = Callable[[str], Any]
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
-_MOST_SECONDS: Final = 9
-"""Digits of a number of seconds; a duration holds no more."""
+_WHOLE: Final = re.compile(r"-?[0-9]{1,19}")
+_SECONDS: Final = re.compile(r"-?[0-9]{1,9}")
+"""A duration holds no more digits."""
+_CELL: Final = re.compile(r'"(?:[^"]|"")*"|[^,]*')
+"""A quote opens a cell at its start alone; within another cell it stands for itself."""
 
 
 def _whole(text: str) -> Any:
-    return int(text) if text.lstrip("-").isascii() and text.lstrip("-").isdecimal() and len(text) < 20 else text
+    return int(text) if _WHOLE.fullmatch(text) else text
 
 
 def _number(text: str) -> Any:
@@ -34,7 +37,7 @@ def _number(text: str) -> Any:
 
 
 def _seconds(text: str) -> Any:
-    return f"{text}s" if text.lstrip("-").isascii() and text.lstrip("-").isdecimal() and len(text) <= _MOST_SECONDS else text
+    return f"{text}s" if _SECONDS.fullmatch(text) else text
 
 
 def _truth(text: str) -> Any:
@@ -84,7 +87,7 @@ class TablePlaces:
             return Where(self.file, 1, 1)
         line = self.numbers[path[1]]
         column = self._column(path[2:])
-        return Where(self.file, line, 1 if column is None else _starts(self.lines[line - 1])[column] + 1)
+        return Where(self.file, line, 1 if column is None else _start(self.lines[line - 1], column))
 
     def _column(self, field: tuple[Key, ...]) -> int | None:
         """The first column of the field, or of a part of it."""
@@ -162,10 +165,9 @@ def _records(lines: Sequence[str]) -> Iterator[tuple[int, list[str], str]]:
 
 
 def _header_findings(header: Sequence[str], places: TablePlaces) -> Iterator[Finding]:
-    line = next((n for n, text in enumerate(places.lines, start=1) if text.strip() and not text.startswith("#")), 1)
-    starts = _starts(places.lines[line - 1]) if places.lines else [0]
+    line = next((number for number, _, problem in _records(places.lines) if not problem), 1)
     for index, name in enumerate(header):
-        where = Where(places.file, line, starts[index] + 1)
+        where = Where(places.file, line, _start(places.lines[line - 1], index))
         if name not in COLUMNS:
             remedy = did_you_mean(name, list(COLUMNS)) or f"remove the column; known are {', '.join(COLUMNS)}"
             yield problem_at("unknown-key", where, f"unknown column {quoted(name)}", remedy)
@@ -189,12 +191,10 @@ def _entry(header: Sequence[str], cells: Sequence[str]) -> dict[str, Any]:
     return entry
 
 
-def _starts(line: str) -> list[int]:
-    """Where each cell begins, from 0."""
-    starts, quoted_ = [0], False
-    for index, character in enumerate(line):
-        if character == '"':
-            quoted_ = not quoted_
-        elif character == "," and not quoted_:
-            starts.append(index + 1)
-    return starts
+def _start(line: str, column: int) -> int:
+    """The place at which a cell begins, from 1; 1 for a cell that the line doesn't have."""
+    at = 0
+    for _ in range(column):
+        found = _CELL.match(line, at)
+        at = found.end() + 1 if found else at
+    return at + 1 if at <= len(line) else 1

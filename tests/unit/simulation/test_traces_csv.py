@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from test_traces import findings, read
 
 from governance.model import ClusterPlan
 from simulation.traces.reading import read_trace
+from simulation.traces.table import read_table
 
 GOOD = """\
 # from accounting
@@ -56,6 +59,13 @@ def test_line_ends_of_other_systems_are_read(tmp_path: Path, cluster: ClusterPla
         ("90,1h", "90,1h,", [("csv-row", 4, 1)]),
         ("second,", 'sec"ond,', [("name-syntax", 6, 1)]),
         ("second,", '"second,', [("csv-row", 6, 1)]),
+        ("3600,2,1", "3600,--5,1", [("int-type", 3, 19)]),
+        ("3600,2,1", "3600,٣,1", [("int-type", 3, 19)]),
+        ("first,beta,0", "first,beta,--5", [("time-negative", 3, 12)]),
+        ("first,beta,0", 'fi"rst,beta,zz', [("duration", 3, 13), ("name-syntax", 3, 1)]),
+        ('first,beta,0,3600,2,1,"4.5"', 'first,beta,0,"3600",2,1,"4""5"', [("float-type", 3, 25)]),
+        ("pods,", 'po"ds,', [("unknown-key", 2, 28)]),
+        ("name,team", 'na"me,priority', [("csv-header", 2, 81), ("missing-key", 2, 1), ("unknown-key", 2, 1)]),
         ("second", "first", [("job-twice", 6, 1)]),
         ("pods,", "podz,", [("unknown-key", 2, 28)]),
         ("pods,", "vcpu,", [("csv-header", 2, 46)]),
@@ -76,6 +86,20 @@ def test_all_mistakes_of_all_rows_are_told_at_once(tmp_path: Path, cluster: Clus
         ("csv-row", 4, 1),
         ("priority-class-unknown", 6, 44),
     ]
+
+
+def test_a_header_below_a_line_that_is_no_csv(tmp_path: Path, cluster: ClusterPlan) -> None:
+    text = '"name,team\nname,team,arrives,podz\n'
+    assert of(tmp_path, text, cluster) == [("csv-row", 1, 1), ("unknown-key", 2, 19)]
+
+
+@given(st.lists(st.text(alphabet='a0-," \t\v', max_size=12), min_size=1, max_size=4))
+def test_whatever_stands_in_a_table_is_a_finding_or_a_job(tmp_path_factory: pytest.TempPathFactory, lines: list[str]) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    (folder / "any.csv").write_text("\n".join(lines))
+    read_table(folder / "any.csv", "any.csv", 1000)
+    (folder / "any.csv").write_text("\n".join(["team,arrives,pods", *lines]))
+    read_table(folder / "any.csv", "any.csv", 1000)
 
 
 @pytest.mark.parametrize(("text", "kind"), [("", "csv-header"), ("# nothing\n", "csv-header"), ("team,arrives\n", "jobs-none")])
