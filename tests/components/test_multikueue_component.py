@@ -223,8 +223,21 @@ def test_a_certificate_authority_in_a_file_goes_along(planned: Plan, tmp_path: P
         (kubeconfig("https://x.example.com", **{"insecure-skip-tls-verify": True}), "skips the check"),
         ('{"clusters": []}', "names no server"),
         (kubeconfig("https://x.example.com").replace('"here"', '"gone"', 1), "names no server"),
+        (kubeconfig("http://x.example.com"), "cross the network in clear, use https"),
+        (kubeconfig("x.example.com:6443"), "cross the network in clear, use https"),
+        (kubeconfig("https://x.example.com", **{"proxy-url": "http://proxy:3128"}), "has a proxy-url"),
+        (kubeconfig("https://x.example.com", **{"certificate-authority": "/nowhere/ca.crt"}), "/nowhere/ca.crt"),
+        ("/nowhere/kubeconfig", "can't be read: No such file"),
+        ("clusters: [\ntoken: SECRET", "is no kubeconfig"),
+        ("- a\n- list\n", "is no kubeconfig"),
+        ("clusters: [1]\n", "is no kubeconfig"),
+        ("contexts: [{name: [a]}]\n", "is no kubeconfig"),
+        ("{}", "names no server"),
+        ("\n", "is no kubeconfig"),
     ],
 )
 def test_what_kueue_would_refuse_is_refused_before(planned: Plan, text: str, words: str) -> None:
-    with pytest.raises(pulumi.RunError, match=words):
+    with pytest.raises(pulumi.RunError, match=words) as caught:
         account_kubeconfig(text, worker(planned), "t")
+    assert "`east`" in str(caught.value)
+    assert "SECRET" not in str(caught.value)

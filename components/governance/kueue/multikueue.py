@@ -102,24 +102,27 @@ def way_to(worker: ClusterPlan, kubeconfig: pulumi.Input[str], token: pulumi.Out
 
 
 def account_kubeconfig(kubeconfig: str, worker: ClusterPlan, token: str) -> str:
-    """The same as text. Raises RunError for what Kueue would refuse: no server, or one whose certificate nobody checks."""
+    """The same as text. Raises RunError where it can't be read, and for what Kueue would refuse or the token can't be sent to."""
     import yaml
 
+    of = f"the kubeconfig of the worker `{worker.name}`"
     path = None if "\n" in kubeconfig or kubeconfig.lstrip().startswith("{") else Path(kubeconfig)
-    given: Any = yaml.safe_load(path.read_text(encoding="utf-8") if path is not None else kubeconfig)
-    cluster = _cluster_of(given if isinstance(given, dict) else {}, worker.declared.context)
-    if not cluster.get("server"):
-        raise pulumi.RunError(f"the kubeconfig of the worker `{worker.name}` names no server for the manager to reach")
-    if cluster.get("insecure-skip-tls-verify"):
-        raise pulumi.RunError(
-            f"the kubeconfig of the worker `{worker.name}` skips the check of its certificate, which Kueue refuses: give its "
-            "certificate authority"
-        )
+    try:
+        given: Any = yaml.safe_load(path.read_text(encoding="utf-8") if path is not None else kubeconfig)
+        cluster = _cluster_of(given, worker.declared.context)
+    except OSError as error:
+        raise pulumi.RunError(f"{of} can't be read: {error.strerror}") from None
+    except (yaml.YAMLError, ValueError, AttributeError, TypeError, KeyError):  # what they say may show a credential
+        raise pulumi.RunError(f"{of} is no kubeconfig: give a file that `kubectl --kubeconfig` takes, or its content") from None
+    _check(cluster, of)
     kept = {key: cluster[key] for key in ("server", "tls-server-name", "certificate-authority-data") if key in cluster}
     if "certificate-authority" in cluster:
-        file = Path(cluster["certificate-authority"])
-        authority = file if path is None else path.parent / file
-        kept["certificate-authority-data"] = base64.b64encode(authority.read_bytes()).decode()
+        file = Path(str(cluster["certificate-authority"]))
+        try:
+            authority = (file if path is None else path.parent / file).read_bytes()
+        except OSError as error:
+            raise pulumi.RunError(f"the certificate authority that {of} names can't be read: {error}") from None
+        kept["certificate-authority-data"] = base64.b64encode(authority).decode()
     name = worker.name
     return json.dumps(
         {
@@ -133,13 +136,25 @@ def account_kubeconfig(kubeconfig: str, worker: ClusterPlan, token: str) -> str:
     )
 
 
-def _cluster_of(kubeconfig: Mapping[str, Any], context: str | None) -> Mapping[str, Any]:
-    """The cluster of a context, by default of the current one."""
+def _check(cluster: Mapping[str, Any], of: str) -> None:
+    """The token lasts as long as the account: it goes over TLS to a server whose certificate is checked, or nowhere."""
+    server = cluster.get("server")
+    if not server:
+        raise pulumi.RunError(f"{of} names no server for the manager to reach")
+    if not str(server).lower().startswith("https://"):
+        raise pulumi.RunError(f"{of} names the server {server}: the account's token would cross the network in clear, use https")
+    if cluster.get("insecure-skip-tls-verify"):
+        raise pulumi.RunError(f"{of} skips the check of its certificate, which Kueue refuses: give its certificate authority")
+    if cluster.get("proxy-url"):
+        raise pulumi.RunError(f"{of} has a proxy-url: whether the manager has the same proxy nobody knows, give a direct way")
+
+
+def _cluster_of(kubeconfig: Any, context: str | None) -> Mapping[str, Any]:
+    """The cluster of a context, by default of the current one; empty where there is none."""
     contexts = {one["name"]: one.get("context") or {} for one in kubeconfig.get("contexts") or ()}
     clusters = {one["name"]: one.get("cluster") or {} for one in kubeconfig.get("clusters") or ()}
     wanted = contexts.get(context or kubeconfig.get("current-context"), {}).get("cluster")
-    found: Mapping[str, Any] = clusters.get(wanted, {})
-    return found
+    return dict(clusters.get(wanted, {}))
 
 
 def _token(data: Mapping[str, str] | None) -> str:
