@@ -10,8 +10,6 @@ from typing import Any
 
 from governance.units import CPU
 
-Object = dict[str, Any]
-
 
 def amounts(quantities: Mapping[str, Any]) -> dict[str, int]:
     """Quantities by resource, each rounded up to the unit."""
@@ -29,28 +27,29 @@ def _amount(is_cpu: bool, quantity: str) -> int:
     return amount
 
 
-def requests(spec: Object) -> dict[str, int]:
+def requests(spec: Mapping[str, Any]) -> dict[str, int]:
     """What a pod takes of its node: the larger of what runs and what starts it, and the overhead of its runtime class.
 
     Init containers run one after the other; those that restart always stay beside all that follow. Amounts for the pod as a whole
-    replace those of its containers.
+    replace those of its containers. A container's limit without a request is the request: in pods the API server has filled it
+    in, in the templates of Workloads nobody has.
     """
     running: Counter[str] = Counter()
     peak: Counter[str] = Counter()
     for container in spec.get("initContainers") or ():
-        asked = _asked(container)
+        asked = _of_container(container)
         if container.get("restartPolicy") == "Always":
             running.update(asked)
             peak |= running
         else:
             peak |= running + Counter(asked)
     for container in spec.get("containers") or ():
-        running.update(_asked(container))
+        running.update(_of_container(container))
     total = dict(running | peak)
-    total |= _asked(spec)
+    total |= amounts((spec.get("resources") or {}).get("requests") or {})
     return dict(Counter(total) + Counter(amounts(spec.get("overhead") or {})))
 
 
-def _asked(holder: Object) -> dict[str, int]:
-    """The API server has filled in requests where there are only limits."""
-    return amounts((holder.get("resources") or {}).get("requests") or {})
+def _of_container(container: Mapping[str, Any]) -> dict[str, int]:
+    resources = container.get("resources") or {}
+    return amounts({**(resources.get("limits") or {}), **(resources.get("requests") or {})})

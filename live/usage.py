@@ -103,7 +103,7 @@ class Usage:
 
 def read_usage(source: Source, now: datetime | None = None) -> Usage:
     """Usage of a cluster at the moment. Raises NoKueueError, ApiError, UnreachableError."""
-    base = _base(source)
+    base = served(source)
     moment = now or datetime.now(UTC)
     cohorts = source.items(f"{base}/cohorts")
     locals_ = source.items(f"{base}/localqueues")
@@ -125,7 +125,8 @@ def _key(item: Mapping[str, Any]) -> tuple[str, str]:
     return item["metadata"]["namespace"], item["metadata"]["name"]
 
 
-def _base(source: Source) -> str:
+def served(source: Source) -> str:
+    """The API path of Kueue's objects in the newest version that the server has. Raises NoKueueError."""
     group = source.get("/apis/kueue.x-k8s.io") or {}
     served = {one["version"] for one in group.get("versions", ())}
     for version in _VERSIONS:

@@ -9,6 +9,7 @@ from config.yamlsource import Path_, Places
 from simulation.traces.file import MAX_JOBS, Defaults, Entry, TraceFile
 from simulation.traces.generator import Drawn, check_loads, drawn, expected
 from simulation.traces.model import Job
+from simulation.traces.names import Fresh
 from simulation.traces.resolve import Resolver, Wrong
 
 _ALIKE = 10
@@ -24,6 +25,7 @@ class Builder:
         self._resolver = resolver
         self._source = source
         self._names: dict[str, Where | None] = {}
+        self._fresh = Fresh()
 
     def build(self, entries: Sequence[tuple[int, Entry]], file: TraceFile, seed: int | None) -> list[Job]:
         """All jobs, in the order of the file; `entries` are those that could be read, with their numbers in the file."""
@@ -106,11 +108,9 @@ class Builder:
         return self._free(name, where)
 
     def _free(self, name: str, where: Where) -> str:
-        taken, number = name, 1
-        while name in self._names:
-            name, number = f"{taken}-{number}", number + 1
-        self._names[name] = where
-        return name
+        free = self._fresh.name(name, self._names)
+        self._names[free] = where
+        return free
 
     def _drawn(self, one: Drawn, where: Where) -> Job:
         """What was drawn, with what its pods request."""

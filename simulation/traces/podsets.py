@@ -6,12 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from governance.adoption.amounts import base_units
 from governance.names import INSTANCE_TYPE_LABEL, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
-from governance.units import CPU, MEMORY, is_device, total
+from governance.units import CPU, MEMORY, is_device
+from live.topologyamounts import requests
 from simulation.cases import Placement
 
 Object = Mapping[str, Any]
+_MIB: Final = 1 << 20
 _SLICES: Final = "taken without the slices in which their pods are placed"
 _PARTS: Final = "of which the largest part counts alone, for their parts differ"
 
@@ -62,29 +63,14 @@ def _part(pod_set: Object, excluded: tuple[str, ...]) -> Pods:
     preferred = request.get("preferred") or notes.get(PREFERRED_TOPOLOGY)
     placement = Placement.model_construct(required=required, preferred=None if required else preferred)
     slices = (_SLICES,) if request.get("podSetSliceRequiredTopology") else ()
-    each = {r: n for r, n in _requests(spec).items() if n and not r.startswith(excluded)}
+    each = _each(spec, excluded)
     return Pods(pod_set.get("count", 1), each, _instance_type(spec), placement if required or preferred else None, slices)
 
 
-def _requests(spec: Object) -> dict[str, int]:
-    """What the scheduler counts for a pod: its containers together, or the largest that runs before them, and the overhead."""
-    always = [one for one in spec.get("initContainers", ()) if one.get("restartPolicy") == "Always"]
-    together = total(_of(one) for one in (*spec.get("containers", ()), *always))
-    for one in spec.get("initContainers", ()):
-        if one not in always:
-            for resource, amount in _of(one).items():
-                together[resource] = max(together.get(resource, 0), amount)
-    return total((together, _amounts(spec.get("overhead") or {})))
-
-
-def _of(container: Object) -> dict[str, int]:
-    """A limit without a request is the request."""
-    resources = container.get("resources") or {}
-    return {**_amounts(resources.get("limits") or {}), **_amounts(resources.get("requests") or {})}
-
-
-def _amounts(quantities: Mapping[str, object]) -> dict[str, int]:
-    return {resource: base_units(resource, text) for resource, text in quantities.items()}
+def _each(spec: Object, excluded: tuple[str, ...]) -> dict[str, int]:
+    """What one pod requests, in base units; of memory, a part of one counts as a whole."""
+    asked = {resource: amount for resource, amount in requests(spec).items() if amount and not resource.startswith(excluded)}
+    return {resource: -(-amount // _MIB) if resource == MEMORY else amount for resource, amount in asked.items()}
 
 
 def _instance_type(spec: Object) -> str | None:

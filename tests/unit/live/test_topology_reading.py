@@ -219,6 +219,8 @@ def test_requests_of_a_pod_are_those_that_the_scheduler_counts() -> None:
     }
     assert requests({"containers": [container("1")], "resources": {"requests": {"cpu": "2"}}}) == {"cpu": 2000}
     assert requests({"containers": [{}]}) == {}
+    limited = container("1") | {"resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2", GPU: "4"}}}
+    assert requests({"containers": [limited]}) == {"cpu": 1000, GPU: 4}, "a limit without a request is the request"
     assert amounts({"cpu": "0.1", "memory": "1.5Gi", GPU: "1k", "pods": 3}) == {
         "cpu": 100,
         "memory": 3 << 29,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from config.findings import ConfigError
 from governance.model import ClusterPlan
-from simulation.traces.live import WORKLOADS, from_cluster
+from live.usage import NoKueueError
+from simulation.traces.live import from_cluster
 from simulation.traces.model import Trace
 from simulation.traces.podsets import pods_of
 
@@ -17,14 +20,22 @@ P5 = {"node.kubernetes.io/instance-type": "ml.p5.48xlarge"}
 
 
 class Listed:
-    """A reader that has these Workloads."""
+    """A cluster that has these Workloads, in some version of Kueue's API."""
 
-    def __init__(self, *items: dict[str, Any]) -> None:
+    def __init__(self, *items: dict[str, Any], version: str | None = "v1beta2") -> None:
         self._items = items
+        self._version = version
+
+    def get(self, path: str) -> dict[str, Any] | None:
+        assert path == "/apis/kueue.x-k8s.io"
+        return None if self._version is None else {"versions": [{"version": self._version}]}
 
     def items(self, path: str) -> list[dict[str, Any]]:
-        assert path == WORKLOADS
-        return list(self._items)
+        raise AssertionError(f"{path} may be long: it is asked for page by page")
+
+    def pages(self, path: str) -> Iterator[dict[str, Any]]:
+        assert path == f"/apis/kueue.x-k8s.io/{self._version}/workloads"
+        yield from self._items
 
 
 def container(requests: dict[str, str], **other: Any) -> dict[str, Any]:
@@ -57,7 +68,7 @@ def workload(
 
 
 def trace(cluster: ClusterPlan, *items: dict[str, Any]) -> Trace:
-    return from_cluster(Listed(*items), cluster, NOW)  # type: ignore[arg-type]
+    return from_cluster(Listed(*items), cluster, NOW)
 
 
 def test_times_come_from_conditions_and_what_is_not_known_is_told(cluster: ClusterPlan) -> None:
@@ -109,7 +120,26 @@ def test_what_is_left_out_is_told(cluster: ClusterPlan) -> None:
         "Workloads left out, for they have no pods: 1",
         "Workloads stopped once before they finished, so that the last run counts alone: 1",
     }
-    assert trace(cluster).notes == ("the cluster has no Workloads of the plan's teams",)
+
+
+def test_without_a_job_there_is_nothing_to_replay(cluster: ClusterPlan) -> None:
+    for items, words in (((), "to replay"), ((workload("foreign", "09:00", "nobody"),), "namespaces of no team: 1)")):
+        with pytest.raises(ConfigError) as caught:
+            trace(cluster, *items)
+        (finding,) = caught.value.findings
+        assert (finding.id, str(finding.where)) == ("jobs-none", "--from-cluster")
+        assert finding.message.endswith(words)
+        assert finding.remedy
+
+
+def test_an_older_server_is_read_and_one_without_kueue_is_told(cluster: ClusterPlan) -> None:
+    old = workload("old", "10:00", spec={"priorityClassName": "high-priority"}, Admitted="10:00", Finished="10:10")
+    old["status"]["accumulatedPastExexcutionTimeSeconds"] = 60  # sic, in v1beta1
+    found = from_cluster(Listed(old, version="v1beta1"), cluster, NOW)
+    assert [(job.name, job.priority) for job in found.jobs] == [("old", "high")]
+    assert found.notes == ("Workloads stopped once before they finished, so that the last run counts alone: 1",)
+    with pytest.raises(NoKueueError):
+        from_cluster(Listed(version=None), cluster, NOW)
 
 
 def test_what_pods_ask_for_is_read(cluster: ClusterPlan) -> None:
@@ -141,6 +171,30 @@ def test_what_pods_ask_for_is_read(cluster: ClusterPlan) -> None:
     assert job.topology
     assert (job.topology.required, job.topology.preferred) == ("topology.k8s.aws/network-node-layer-3", None)
     assert job.per_pod == {"cpu": 2800, "memory": 3072, "nvidia.com/gpu": 4}
+
+
+def each(**spec: Any) -> dict[str, int]:
+    pods = pods_of({"spec": {"podSets": [pod_set(**spec)]}})
+    assert pods
+    return dict(pods.each)
+
+
+def test_what_starts_a_pod_counts_beside_what_stays() -> None:
+    stays, first = container({"cpu": "2"}, restartPolicy="Always"), container({"cpu": "8"})
+    main = [container({"cpu": "4"})]
+    assert each(containers=main, initContainers=[stays, first]) == {"cpu": 10_000}
+    assert each(containers=main, initContainers=[first, stays]) == {"cpu": 8000}
+
+
+def test_amounts_for_the_pod_as_a_whole() -> None:
+    asked = {"requests": {"cpu": "3", "memory": "1Gi"}}
+    assert each(containers=[{"name": "main"}], resources=asked) == {"cpu": 3000, "memory": 1024}
+
+
+def test_memory_is_rounded_up_once_a_pod() -> None:
+    half = container({"memory": "512Ki"})
+    assert each(containers=[half, half]) == {"memory": 1}
+    assert each(containers=[half, half, half]) == {"memory": 2}
 
 
 def test_a_priority_class_of_nobody_is_told(cluster: ClusterPlan) -> None:
