@@ -5,8 +5,9 @@ The declaring components run against Pulumi's mock monitor. So names and parents
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from config.stack import PROJECT
@@ -43,13 +44,17 @@ class Place:
 def registrations(plan: Plan, stack: str, places: Mapping[str, Place] | None = None) -> list[Registration]:
     """Everything that the governance layer of the plan registers, by URN: the order of arrival is chance.
 
-    `places` are those of built clusters.
+    `places` are those of built clusters. Secrets come without their content.
     """
     from components.governance import governance_backend
 
     def program() -> None:
-        for cluster in plan.clusters.values():
-            governance_backend(plan.backend)(cluster, _site(plan, cluster, (places or {}).get(cluster.name)))
+        declare_on, workers = governance_backend(plan.backend), dict[str, Any]()
+        for cluster in sorted(plan.clusters.values(), key=lambda one: one.dispatch is not None):  # a manager after its workers
+            site = _site(plan, cluster, (places or {}).get(cluster.name))
+            worker = declare_on(cluster, replace(site, workers=workers))
+            if worker is not None:
+                workers[cluster.name] = worker
 
     return sorted(_recorded(program, stack), key=lambda one: one.urn)
 
@@ -59,11 +64,30 @@ def _site(plan: Plan, cluster: ClusterPlan, place: Place | None) -> Any:
     from components.site import CloudSite, Site
 
     kubernetes = kubernetes_provider(plan.environment, cluster, "")
+    way = _nowhere(cluster) if cluster.manager_cluster else None
     if cluster.platform is None or place is None:
-        return Site(kubernetes)
+        return Site(kubernetes, kubeconfig=way)
     from components.platform.providers import cloud_providers
 
-    return Site(kubernetes, CloudSite(*cloud_providers(cluster.platform), place.eks_name, place.hyperpod_arn))
+    return Site(kubernetes, CloudSite(*cloud_providers(cluster.platform), place.eks_name, place.hyperpod_arn), kubeconfig=way)
+
+
+def _nowhere(worker: ClusterPlan) -> str:
+    """A kubeconfig to make the manager's of: what is made of it is content of a Secret, which is left out."""
+    context = worker.declared.context or worker.name
+    cluster = {"server": "https://worker.invalid"}
+    return json.dumps(
+        {
+            "clusters": [{"name": worker.name, "cluster": cluster}],
+            "contexts": [{"name": context, "context": {"cluster": worker.name}}],
+            "current-context": context,
+        }
+    )
+
+
+def _contentless(inputs: dict[str, Any]) -> dict[str, Any]:
+    """A Secret without what it holds; anything else as it is."""
+    return {key: value for key, value in inputs.items() if inputs.get("kind") != "Secret" or key not in ("data", "stringData")}
 
 
 def _engines(urn: str) -> str:
@@ -101,7 +125,7 @@ def _recorded(program: Callable[[], None], stack: str) -> list[Registration]:
                 urn = _engines(self.make_urn(request.parent, request.type, request.name))
                 parent = "" if "::pulumi:pulumi:Stack::" in request.parent else _engines(request.parent)
                 provider = _engines(request.provider.rpartition("::")[0])
-                inputs = _whole(json_format.MessageToDict(request.object))
+                inputs = _contentless(_whole(json_format.MessageToDict(request.object)))
                 found.append(Registration(urn, request.type, request.name, parent, request.custom, provider, inputs))
             return super().RegisterResource(request)  # type: ignore[no-untyped-call]
 
