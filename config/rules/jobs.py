@@ -62,7 +62,7 @@ JOBS = Category(
         ),
         _job(
             "job-amounts",
-            "Amounts that contradict each other",
+            "Amounts that contradict each other, or that are none",
             "No pod can have them.",
             "Follow what the finding says.",
         ),

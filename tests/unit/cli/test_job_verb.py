@@ -105,6 +105,17 @@ def test_wrong_usage(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "Traceback" not in capsys.readouterr().err
 
 
+def test_numbers_that_are_none_are_findings(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for given in (("--vcpu", "nan"), ("--vcpu", "inf"), ("--vcpu", "1e400"), ("--memory-gib", "nan"), ("--vcpu", "0.0001")):
+        assert hpctl(project, *ASKED, *given) == 1
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert f"{given[0]}: error: " in err
+        assert "[job-amounts]" in err
+    assert hpctl(project, *ASKED, "--min-replicas", "1", "--max-replicas", "300000000", "--increment", "1") == 1
+    assert "[job-elastic]" in capsys.readouterr().err
+
+
 def test_a_cluster_that_cannot_be_reached(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert hpctl(project, *ASKED, "--submit") == 4
     assert "the kubeconfig " in capsys.readouterr().err
