@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -23,6 +24,10 @@ ROUNDS: Final = 2
 """How often a job may be evicted within a tick. Kueue can preempt in a circle for ever: by priority in a queue, by fair share
 between queues, by reclaiming what a queue owns. From the next eviction on, the job's pods take until the next tick to go."""
 _MANY: Final = 20
+
+_OVERTAKEN_FOR: Final = 0.5
+"""Seconds. Kueue writes admissions in the background, so one may be stored after the eviction that its next look at the queues
+leads to. Returning the quota in between would have the late admission count on top of what Kueue gave away meanwhile."""
 
 
 class Ledger:
@@ -65,6 +70,7 @@ class Ledger:
         self._returned: dict[str, int] = {}
         self._told_moment = 0
         self._layers = layers(cluster)
+        self._overtaken: dict[str, float] = {}
 
     # -- what the replay does --------------------------------------------------------------------------------------------
 
@@ -136,10 +142,15 @@ class Ledger:
             self._returned_by_controllers(name)
         queue = self._queue(name)
         self._running[queue] += (now in _HOLDING) - (before in _HOLDING)
+        if now != "leaving":
+            self.leaving.discard(name)
+            self._overtaken.pop(name, None)
         if now == "running" and before != "running":
             self._admitted(workload, name)
-        if now == "leaving" and before != "leaving":
+        if now == "leaving" and before in ("reserved", "running"):
             self._evicted(workload, name)
+        elif now == "leaving" and before != "leaving":
+            self._overtaken[name] = time.monotonic() + _OVERTAKEN_FOR
         (self.waiting.add if now == "waiting" else self.waiting.discard)(name)
         expected = self._expected.get(name)
         if (now in _AT_REST and expected in (None, now)) or name in self.withheld:
@@ -147,6 +158,14 @@ class Ledger:
             self._expected.pop(name, None)
         else:
             self.open.add(name)
+
+    def overtaken(self) -> None:
+        """Evictions that came before the admission that they end: after a moment, they count without it."""
+        for name, until in list(self._overtaken.items()):
+            if time.monotonic() >= until:
+                del self._overtaken[name]
+                self._admitted(self.objects[name], name)
+                self._evicted(self.objects[name], name)
 
     def _admitted(self, workload: Object, name: str) -> None:
         self._stamp(workload, name)

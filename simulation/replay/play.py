@@ -167,6 +167,7 @@ class Play:
         ledger = self._ledger
         while True:
             self._take(_LOOK[1] if ledger.undecided() or self._barrier.closing else 0.0)
+            ledger.overtaken()
             if ledger.leaving:
                 self._release()
             elif undecided := ledger.undecided():

@@ -69,8 +69,8 @@ def platform(rng: random.Random, traces: int, governance: dict[str, Any]) -> Clu
 
 
 def trace(rng: random.Random, plan: ClusterPlan, traces: int, *, whole: bool) -> list[Job]:
-    """Twelve jobs a department; more than fit at once."""
-    return [job(rng, plan, f"t{number}", index, whole=whole) for number in range(traces) for index in range(12)]
+    """24 jobs a department; more than fit at once."""
+    return [job(rng, plan, f"t{number}", index, whole=whole) for number in range(traces) for index in range(24)]
 
 
 def job(rng: random.Random, plan: ClusterPlan, department: str, index: int, *, whole: bool) -> Job:
@@ -82,8 +82,8 @@ def job(rng: random.Random, plan: ClusterPlan, department: str, index: int, *, w
     return Job(
         name=f"{department}-{index}",
         team=team,
-        arrives=rng.randint(0, 7) * TICK,
-        runs_for=rng.randint(1, 5) * TICK,
+        arrives=rng.randint(0, 5) * TICK,
+        runs_for=rng.randint(1, 4) * TICK,
         pods=rng.randint(1, 4 if whole else 8),
         per_pod={k: v for k, v in node_room(kind, plan).items() if v} if whole else {GPU: rng.randint(1, 4)},
         instance_type=kind,

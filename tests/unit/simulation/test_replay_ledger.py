@@ -301,3 +301,35 @@ def test_accounts_are_read_from_kueues_metrics() -> None:
     assert accounts(METRICS) == {"a": Account(2, 13, 1_000_000), "b": Account()}
     assert active(METRICS) == {"a"}
     assert accounts(b"") == {}
+
+
+def overtaken(kueue: Kueue) -> workloads.Object:
+    """An eviction that is stored before the admission that it ends: it carries the reservation along."""
+    assigned = kueue.admits()
+    return {**assigned, "status": {**assigned["status"], "conditions": kueue.evicts(by="b")["status"]["conditions"]}}
+
+
+def test_an_eviction_that_overtakes_its_admission_returns_no_quota_before_it(plan: ClusterPlan) -> None:
+    found, clock, (kueue,) = ledger(plan, job("a"))
+    found.arrived(clock.arriving(0))
+    found.see(kueue.waits(), "a")
+    found.see(overtaken(kueue), "a")
+    found.overtaken()
+    assert (found.leaving, found.undecided(), [one.kind for one in found.events]) == (set(), {"a"}, ["arrived"])
+    found.see(kueue.admits(), "a")  # late; Kueue looks again, and evicts again
+    assert (found.leaving, found.undecided(), [one.kind for one in found.events]) == (set(), set(), ["arrived", "admitted"])
+    found.see(kueue.evicts(by="b"), "a")
+    assert found.leaving == {"a"}
+    assert [one.kind for one in found.events] == ["arrived", "admitted", "preempted"]
+
+
+def test_an_eviction_whose_admission_never_comes_counts_after_a_moment(
+    plan: ClusterPlan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("simulation.replay.ledger._OVERTAKEN_FOR", 0.0)
+    found, clock, (kueue,) = ledger(plan, job("a"))
+    found.arrived(clock.arriving(0))
+    found.see(kueue.waits(), "a")
+    found.see(overtaken(kueue), "a")
+    found.overtaken()
+    assert (found.leaving, [one.kind for one in found.events]) == ({"a"}, ["arrived", "admitted", "preempted"])
