@@ -102,8 +102,14 @@ def _pods(trial: Trial, name: str) -> str:
 
 
 def quota(trial: Trial, need: Need, shortages: Sequence[Shortage]) -> Iterator[Remedy]:
-    """A larger quota of its queue's own."""
+    """A larger quota of its queue's own; a manager's grows with its workers'."""
     context = trial.context
+    if dispatches(context):
+        asks = " and ".join(words(one.resource, one.missing) for one in shortages)
+        text = f"raise the quota of {context.who} on its workers by {asks} in all: here it is their sum"
+        plan = context.declared.team(context.name) if context.declared else None
+        yield Remedy("change", text, file=context.declared.file(plan.name) if context.declared and plan else "", field="quota")
+        return
     live = context.quotas.queues[context.name].cells
     flavor = need.flavor
     wanted = {one.resource: one.used + one.needed for one in shortages}
@@ -125,7 +131,7 @@ def borrow(trial: Trial, need: Need, shortages: Sequence[Shortage]) -> Iterator[
     """A larger borrow limit, where others would lend enough."""
     context = trial.context
     live = context.quotas.queues[context.name].cells
-    if context.quotas.queues[context.name].parent is None:
+    if context.quotas.queues[context.name].parent is None or dispatches(context):
         return
     wanted = {one.resource: one.used + one.needed for one in shortages if one.borrowing_limit is not None}
     if not wanted:

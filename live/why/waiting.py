@@ -43,7 +43,7 @@ def waiting(snapshot: Snapshot, workload: Object, declared: Declared | None) -> 
     never, dispatch = list(oversized(context)), dispatch_of(context)
     if dispatch is not None and to_be_dispatched(workload):
         return never or list(undispatched(context, dispatch))
-    return [*never, *_queueing(context)]
+    return never or _queueing(context)
 
 
 def _queueing(context: Context) -> list[Cause]:

@@ -116,7 +116,9 @@ def test_a_manager_has_no_nodes_to_be_short_of() -> None:
     known = replace(known, workloads=by_name([one, other]))
     (cause,) = why(known, one).causes
     assert str(cause.reason) == "quota"
-    assert cause.remedies[0].action == "finish", "whose end helps is told without nodes"
+    finish, raised = cause.remedies
+    assert finish.action == "finish", "whose end helps is told without nodes"
+    assert raised.text == f"raise the quota of team q on its workers by 8 {GPU} in all: here it is their sum"
 
 
 # -- with the declaration ------------------------------------------------------------------------------------------------
@@ -167,7 +169,7 @@ def rendered(declared: Declared, *workloads: Object) -> Snapshot:
 def test_a_job_larger_than_every_worker_never_runs(hub: Declared, held: bool) -> None:
     one = sent(gpus=24, nominatedClusterNames=["east", "west"]) if held else workload("j", 24, conditions=(pending(),))
     found = why(rendered(hub, one), one, hub)
-    cause = found.causes[0]
+    (cause,) = found.causes
     assert (str(cause.reason), str(cause.when)) == ("never-fits", "never")
     assert cause.message.startswith(
         f"no worker can ever run it: it asks for 24 {GPU}, and of east, west none has more than 16 {GPU} for a job of team alpha"
