@@ -61,6 +61,7 @@ class Ledger:
         self._expected: dict[str, State] = {}
         self._names: dict[str, str] = {}
         self._ever: set[str] = set()
+        self._alive: set[str] = set()
         self._rounds: Counter[str] = Counter()
         self._running: Counter[str] = Counter()
         self._roots = roots(cluster)
@@ -75,7 +76,6 @@ class Ledger:
     # -- what the replay does --------------------------------------------------------------------------------------------
 
     def begin(self, at: int) -> None:
-        """A tick begins."""
         self.at = at
         self._rounds.clear()
         self.leaving |= self.withheld
@@ -152,6 +152,7 @@ class Ledger:
         elif now == "leaving" and before != "leaving":
             self._overtaken[name] = time.monotonic() + _OVERTAKEN_FOR
         (self.waiting.add if now == "waiting" else self.waiting.discard)(name)
+        (self._alive.discard if now == "over" else self._alive.add)(name)
         expected = self._expected.get(name)
         if (now in _AT_REST and expected in (None, now)) or name in self.withheld:
             self.open.discard(name)
@@ -211,8 +212,8 @@ class Ledger:
         return self._roots[job.team]
 
     def pods(self) -> dict[str, int]:
-        """How many pods each job should have now."""
-        return {name: self._jobs[name].pods if self._states[name] == "running" else 0 for name in self.objects}
+        """How many pods each job that isn't over should have now."""
+        return {name: self._jobs[name].pods if self._states[name] == "running" else 0 for name in self._alive}
 
     def unfinished(self) -> set[str]:
         """Jobs that have ended, although the watch doesn't show it yet."""
