@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
-Number = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0, allow_inf_nan=False)] | None
+Number = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
+"""More than any cluster has, and small enough to be summed, multiplied and drawn."""
+Share = Number | None
 
 
 class _Data(BaseModel):

@@ -65,6 +65,21 @@ def _without(*path: str) -> Any:
     return found
 
 
+def _all_numbers(number: float, data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _all_numbers(number, value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_all_numbers(number, value) for value in data]
+    return number if isinstance(data, int | float) and not isinstance(data, bool) else data
+
+
+@pytest.mark.parametrize("number", [0, 5e-324, 1e15])
+def test_what_is_taken_for_a_simulation_can_be_drawn(number: float) -> None:
+    for found in (_all_numbers(number, compared()), alone() | {"until_s": number}):
+        assert misfit(found) == ""
+        assert "alpha" in simulation_page(found, NOW)
+
+
 @pytest.mark.parametrize(
     ("figures", "words"),
     [
@@ -77,6 +92,8 @@ def _without(*path: str) -> Any:
         (alone() | {"series": {"use": {"a": {"b": {"c": {"at_s": [1], "within": [], "borrowed": [1]}}}}}}, "not equally long"),
         (alone() | {"series": {"use": {"a": {"b": {"c": {"at_s": [2, 1], "within": [1, 1], "borrowed": [1, 1]}}}}}}, "ascend"),
         (compared() | {"after": 1}, "after: "),
+        (alone() | {"until_s": 1e308}, "until_s: Input should be less than or equal to"),
+        (_all_numbers(1e16, compared()), "before.tick_s: "),
     ],
 )
 def test_what_is_no_simulation_is_named(figures: Any, words: str) -> None:
