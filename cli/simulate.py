@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +11,7 @@ import typer
 
 from cli.console import console, print_json, progress, say
 from cli.context import JsonOption, StackOption, cannot_write, planned, root_of
+from cli.job import complete_team
 from config.findings import ConfigError
 from governance.choice import running_cluster
 
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
     from governance.model import ClusterPlan
     from simulation.simulating import Side, Simulated
     from simulation.traces.model import Trace
-    from simulation.traces.quick import Quick
 
 INTERRUPTED = 130
 _HERE = "the working tree"
+_DRAWN = "--generate, or a file that says `generate:`"
 
 
 class Fidelity(StrEnum):
@@ -64,18 +65,23 @@ def simulate(  # noqa: PLR0913, PLR0917 - options
         bool, typer.Option("--from-cluster", help="In place of a file: the Workloads that the stack's running cluster has.")
     ] = False,
     seed: Annotated[
-        int | None, typer.Option("--seed", help="Of what is drawn, in place of the file's; 1 with --generate.")
+        int | None, typer.Option("--seed", help="Of what is drawn, in place of the file's; 1 with --generate.", min=0)
     ] = None,
     over: Annotated[
-        int, typer.Option("--for", parser=_duration, metavar="TIME", help="With --generate: how long jobs arrive.")
-    ] = "24h",  # type: ignore[assignment] # typer parses defaults as it does what is given
+        int | None,
+        typer.Option("--for", parser=_duration, metavar="TIME", help="With --generate: how long jobs arrive; default 24h."),
+    ] = None,
     load: Annotated[
-        float,
-        typer.Option("--load", help="With --generate: what teams ask for, as a part of their guarantees.", min=0.01, max=100),
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            "--load", help="With --generate: what teams want, as a part of their guarantees; default 1.", min=0.01, max=100
+        ),
+    ] = None,
     team: Annotated[
         list[str] | None,
-        typer.Option("--team", "-t", help="With --generate: only this team submits; may be given several times."),
+        typer.Option(
+            "--team", "-t", help="With --generate: only this team submits; may be repeated.", autocompletion=complete_team
+        ),
     ] = None,
     daily: Annotated[bool, typer.Option("--daily", help="With --generate: arrivals follow the day, busiest at noon.")] = False,
     runs: Annotated[
@@ -110,21 +116,35 @@ def simulate(  # noqa: PLR0913, PLR0917 - options
     sources = [trace is not None, generate, from_cluster]
     if sum(sources) != 1:
         raise typer.BadParameter("give a trace's file, --generate or --from-cluster, one of the three")
+    if not generate:
+        _only_with({"--for": over is not None, "--load": load is not None, "--team": bool(team), "--daily": daily}, "--generate")
+    if from_cluster:
+        _only_with({"--seed": seed is not None}, _DRAWN)
     root = root_of(context)
     sides = _sides(root, stack, cluster, base)
     plans = [side.plan for side in sides]
     with progress() as shown:
         if generate:
-            quick = _quick(seed, over, load, team or (), daily=daily)
-            found = _generated(quick, plans)
+            given = {"seed": seed, "over": over, "utilisation": load}
+            found = _generated(given, team or (), plans, daily=daily)
         elif from_cluster:
             found = _live(root, stack, cluster, shown)
         else:
             assert trace is not None  # noqa: S101 - one of the three is given
             found = _read(trace, root, plans, seed)
+            _only_with({"--seed": seed is not None and found.seed is None}, _DRAWN)
+        if html is not None and (code := _place(html)):  # not after an hour's replay
+            return code
         options = Options(runs, tick, until, fidelity.value)
         result = replayed(sides, found, options, shown)
-    return _told(sides, found, result, html, as_json=as_json)
+    return _told(sides, result, html, as_json=as_json)
+
+
+def _only_with(given: Mapping[str, bool], source: str) -> None:
+    """Options that go with another source: nobody should believe that they had an effect."""
+    for option, is_given in given.items():
+        if is_given:
+            raise typer.BadParameter(f"goes with {source}", param_hint=option)
 
 
 def _sides(root: Path, stack: str, cluster: str | None, base: str | None) -> list[Side]:
@@ -150,16 +170,12 @@ def _plan(root: Path, stack: str, cluster: str | None) -> ClusterPlan:
     return running_cluster(plan, cluster)
 
 
-def _quick(seed: int | None, over: int, load: float, teams: Sequence[str], *, daily: bool) -> Quick:
-    from simulation.traces.quick import Quick
+def _generated(given: Mapping[str, Any], teams: Sequence[str], plans: Sequence[ClusterPlan], *, daily: bool) -> Trace:
+    """`given`: what of a quick load was said, None where it wasn't."""
+    from simulation.traces.quick import Quick, quick_trace
 
-    return Quick(seed=1 if seed is None else seed, over=over, utilisation=load, teams=tuple(teams), daily=daily)
-
-
-def _generated(wanted: Quick, plans: Sequence[ClusterPlan]) -> Trace:
-    from simulation.traces.quick import quick_trace
-
-    return quick_trace(wanted, plans)
+    said = {name: value for name, value in given.items() if value is not None}
+    return quick_trace(Quick(teams=tuple(teams), daily=daily, **said), plans)
 
 
 def _read(path: Path, root: Path, plans: Sequence[ClusterPlan], seed: int | None) -> Trace:
@@ -170,19 +186,24 @@ def _read(path: Path, root: Path, plans: Sequence[ClusterPlan], seed: int | None
 
 def _live(root: Path, stack: str, cluster: str | None, shown: ConsoleProgress) -> Trace:
     from live.clusters import connection
+    from live.connection import UnreachableError
     from live.kube import Reader
+    from live.usage import NoKueueError
     from simulation.traces.live import from_cluster
 
     platform, plan = planned(root, stack)
     found = running_cluster(plan, cluster)
-    return from_cluster(Reader(connection(root, stack, platform, plan, found.name, shown)), found)
+    try:
+        return from_cluster(Reader(connection(root, stack, platform, plan, found.name, shown)), found)
+    except NoKueueError as error:
+        raise UnreachableError(f"{found.name}: {error}") from None
 
 
-def _told(sides: Sequence[Side], trace: Trace, result: Simulated, html: Path | None, *, as_json: bool) -> int:
+def _told(sides: Sequence[Side], result: Simulated, html: Path | None, *, as_json: bool) -> int:
     from reports import simulation as reports
     from simulation.results.compare import compare
 
-    backend = sides[-1].plan.policy.backend
+    backend, trace = sides[-1].plan.policy.backend, result.trace
     data: dict[str, Any]
     if len(result.sides) == 2:
         comparison = compare(*result.sides)
@@ -202,6 +223,16 @@ def _told(sides: Sequence[Side], trace: Trace, result: Simulated, html: Path | N
     if not result.complete:
         say("interrupted: the result is partial" if len(result.sides) == len(sides) else "interrupted: one side alone, in part")
         return INTERRUPTED
+    return 0
+
+
+def _place(path: Path) -> int:
+    from config.writing import check_place
+
+    try:
+        check_place(path)
+    except OSError as error:
+        return cannot_write(path, error)
     return 0
 
 

@@ -37,6 +37,12 @@ def new_file(path: Path, text: str) -> None:
         made.unlink()
 
 
+def check_place(path: Path) -> None:
+    """Make the file's folder, and see that a file can be put there; what the file holds stays. Raises OSError where it can't."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _beside(path, "").unlink()
+
+
 def _beside(path: Path, text: str) -> Path:
     """A file in the same folder, hidden, so that a run at the same moment doesn't read it."""
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

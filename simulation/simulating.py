@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from config.findings import ConfigError, Where, problem_at
 from governance.model import ClusterPlan
 from simulation.replay.model import Fidelity, Replay, Settings
 from simulation.replay.stage import Interrupted, Stage
@@ -56,6 +57,8 @@ class Simulated:
     sides: tuple[tuple[Figures, ...], ...]
     """By side, the figures of its runs; a side that an interruption left without any is missing."""
     replays: tuple[tuple[Replay, ...], ...]
+    trace: Trace
+    """What was replayed: without the jobs that arrive after its end."""
     complete: bool
     tick: int
 
@@ -69,11 +72,14 @@ def tick_of(trace: Trace) -> int:
 def simulate(sides: Sequence[Side], trace: Trace, options: Options, progress: Progress) -> Simulated:
     """Replay the trace on each side. An interruption ends it with what there is, the last run in part.
 
-    Raises SandboxError where a sandbox fails.
+    Raises ConfigError where there is nothing to replay, SandboxError where a sandbox fails.
     """
+    trace = trace.ending(options.until)
+    if not trace.jobs:
+        where = Where(trace.source if options.until is None else "--until")
+        raise ConfigError([problem_at("jobs-none", where, "no job arrives before the trace's end", "replay for longer")])
     tick = options.tick or tick_of(trace)
-    until = options.until if options.until is not None else trace.until
-    done = _Done([], [])
+    done = _Done(trace, [], [])
     try:
         for side in sides:
             done.begin()
@@ -82,11 +88,11 @@ def simulate(sides: Sequence[Side], trace: Trace, options: Options, progress: Pr
                 for run in range(options.runs):
                     progress.step(_title(side, sides, run, options.runs))
                     try:
-                        replay = stage.run(jobs, Settings(tick, until, options.fidelity), progress.update)
+                        replay = stage.run(jobs, Settings(tick, trace.until, options.fidelity), progress.update)
                     except Interrupted as interrupted:
-                        done.add(interrupted.replay, trace, side)
+                        done.add(interrupted.replay, side)
                         raise
-                    done.add(replay, trace, side)
+                    done.add(replay, side)
     except KeyboardInterrupt:
         if not any(done.figures):
             raise
@@ -101,6 +107,7 @@ def _title(side: Side, sides: Sequence[Side], run: int, runs: int) -> str:
 
 @dataclass(slots=True)
 class _Done:
+    trace: Trace
     figures: list[list[Figures]]
     replays: list[list[Replay]]
 
@@ -108,10 +115,10 @@ class _Done:
         self.figures.append([])
         self.replays.append([])
 
-    def add(self, replay: Replay, trace: Trace, side: Side) -> None:
+    def add(self, replay: Replay, side: Side) -> None:
         self.replays[-1].append(replay)
-        self.figures[-1].append(measure(replay, trace, side.plan))
+        self.figures[-1].append(measure(replay, self.trace, side.plan))
 
     def result(self, tick: int, *, complete: bool) -> Simulated:
         figures = tuple(tuple(runs) for runs in self.figures if runs)
-        return Simulated(figures, tuple(tuple(runs) for runs in self.replays if runs), complete, tick)
+        return Simulated(figures, tuple(tuple(runs) for runs in self.replays if runs), self.trace, complete, tick)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from config.findings import Where
 from simulation.cases import Placement
@@ -51,3 +51,12 @@ class Trace:
     """Of the generator, where one drew the jobs."""
     notes: tuple[str, ...] = field(default=())
     """What a reader had to assume or leave out, in sentences."""
+
+    def ending(self, until: int | None) -> Trace:
+        """The trace up to a time in seconds. Jobs that arrive then or later are left out, and the notes say so."""
+        if until is None:
+            return self
+        kept = tuple(job for job in self.jobs if job.arrives < until)
+        late = len(self.jobs) - len(kept)
+        told = (f"{late:,} jobs arrive when the trace has ended, and are left out",) if late else ()
+        return replace(self, jobs=kept, until=until, notes=(*self.notes, *told))

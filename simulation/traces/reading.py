@@ -19,7 +19,7 @@ from config.yamlsource import Layered, Places, read
 from governance.model import ClusterPlan
 from simulation.traces.building import Builder, few
 from simulation.traces.file import Defaults, Entry, Generate, TraceFile
-from simulation.traces.model import Job, Trace
+from simulation.traces.model import Trace
 from simulation.traces.resolve import Resolver
 from simulation.traces.table import read_table
 
@@ -82,15 +82,8 @@ def _trace(
     if has_errors(findings):
         raise ConfigError(few(by_place(findings)))
     jobs.sort(key=lambda job: job.arrives)
-    kept, notes = _within(jobs, file.until)
     drawn_by = (file.generate.seed if seed is None else seed) if file.generate else None
-    return Trace(shown, tuple(kept), file.until, drawn_by, tuple(notes))
-
-
-def _within(jobs: list[Job], until: int | None) -> tuple[list[Job], list[str]]:
-    kept = [job for job in jobs if until is None or job.arrives < until]
-    late = len(jobs) - len(kept)
-    return kept, [f"{late:,} jobs arrive when the trace has ended, and are left out"] if late else []
+    return Trace(shown, tuple(jobs), None, drawn_by).ending(file.until)
 
 
 def _sound_entries(data: Any) -> list[tuple[int, Entry]]:
