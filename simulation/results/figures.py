@@ -50,6 +50,7 @@ def measure(replay: Replay, trace: Trace, cluster: ClusterPlan) -> Figures:
         never=tuple(Stuck(name, found[name].job.team, why, found[name].arrived or 0) for name, why in never.items()),
         waiting=tuple(_waiting(found, never, replay.waiting)),
         series=Series(used.lines, _queues(hopeful, until)),
+        circles=tuple(sorted(replay.circles)),
     )
 
 

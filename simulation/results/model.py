@@ -182,6 +182,8 @@ class Figures:
     never: tuple[Stuck, ...]
     waiting: tuple[Stuck, ...]
     series: Series
+    circles: tuple[str, ...] = ()
+    """Jobs that Kueue preempted in a circle, which was cut."""
 
     def numbers(self) -> dict[str, Any]:
         """The figures that runs are compared by, nested."""

@@ -81,6 +81,9 @@ def test_what_the_figures_are_worth_is_said(plan: ClusterPlan) -> None:
     assert told[-1] == "Something was assumed."
     assert not any("AWS" in line or "partial" in line for line in told)
     assert any("nearest model" in line for line in about([figures(plan)], TRACE, "managed"))
+    assert not any("circle" in line for line in told)
+    circling = [replace(figures(plan), circles=("a", "b")), replace(figures(plan), circles=("b", "c", "d"))]
+    assert any("in a circle without end around a, b, c, …" in line for line in about(circling, TRACE, "kueue"))
     cut = about([figures(plan, complete=False)], TRACE, "kueue")
     assert "Interrupted: the result is partial, and holds up to 2 h." in cut
 
