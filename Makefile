@@ -68,6 +68,7 @@ bench: setup ## The figures of the README
 	@$(RUN)/python benchmarks/diff.py
 	@$(RUN)/python benchmarks/up.py
 	@$(RUN)/python benchmarks/policies.py
+	@$(RUN)/python benchmarks/replay.py
 
 clean: ## Remove what make installed here (the tools' cache stays)
 	rm -rf .venv .uv .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _STYLE = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.ADVICE: "cyan"}
 _WIDEST = 160
 """Columns of a source line that are shown on a terminal that has more."""
+_WORTH_TELLING = 15
+"""Seconds that are left of a piece of work, from which on it is said."""
 _NONE: Mapping[str, str] = MappingProxyType({})
 _settings: dict[str, Any] = {"color": True, "root": None}
 
@@ -120,6 +123,14 @@ def count_words(findings: Iterable[Finding]) -> str:
     return ", ".join(words) or "nothing found"
 
 
+class Ended(Exception):  # noqa: N818 - no error
+    """The verb is over and has said everything."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
 class ConsoleProgress:
     """Progress on standard error: one living line on a terminal, a line a step elsewhere."""
 
@@ -141,10 +152,11 @@ class ConsoleProgress:
         self._task = self._progress.add_task("", total=None, count="")
         self._said = -10
         self._text = ""
+        self._began = time.monotonic()
 
     def step(self, text: str) -> None:
         """A new piece of work begins."""
-        self._text, self._said = text, -10
+        self._text, self._said, self._began = text, -10, time.monotonic()
         if self._live:
             self._progress.reset(self._task, description=text, total=None, count="")
         else:
@@ -156,7 +168,14 @@ class ConsoleProgress:
             self._progress.update(self._task, completed=done, total=total, count=f"{done}/{total}")
         elif total and done * 100 // total >= self._said + 10:
             self._said = done * 100 // total
-            say(f"{self._text}: {done}/{total}")
+            say(f"{self._text}: {done}/{total}{self._left(done, total)}")
+
+    def _left(self, done: int, total: int) -> str:
+        """What is left of a longer piece of work, at the pace so far."""
+        left = (time.monotonic() - self._began) / done * (total - done) if done else 0.0
+        if left < _WORTH_TELLING:
+            return ""
+        return f", about {left / 60:.0f} min left" if left >= 90 else f", about {left:.0f} s left"
 
     def __enter__(self) -> ConsoleProgress:
         if self._live:

@@ -31,7 +31,7 @@ from cli import (
     topology,
     why,
 )
-from cli.console import count_words, no_color, print_findings, say
+from cli.console import Ended, count_words, no_color, print_findings, say
 from config.findings import ConfigError
 from live.connection import ApiError, UnreachableError
 from sandbox.engine_errors import EngineError
@@ -114,9 +114,12 @@ def run(arguments: list[str] | None = None) -> int:
     except ApiError as error:
         say(f"hpctl: the API server answers {error.status}: {error}")
         return ENVIRONMENT
+    except Ended as ended:
+        return ended.code
     except (typer.Abort, KeyboardInterrupt):
-        say("interrupted; the same command continues")
-        return INTERRUPTED
+        result = INTERRUPTED
     except BrokenPipeError:  # the reader of our output has gone
         return 0
+    if result == INTERRUPTED:  # typer makes this of Ctrl-C
+        say("interrupted; the same command goes on, or starts anew")
     return result if isinstance(result, int) else 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.console import console, print_json, progress, say
+from cli.console import Ended, console, print_json, progress, say
 from cli.context import JsonOption, StackOption, cannot_write, planned, root_of
 from cli.job import complete_team
 from config.findings import ConfigError
@@ -222,7 +222,7 @@ def _told(sides: Sequence[Side], result: Simulated, html: Path | None, *, as_jso
         return code
     if not result.complete:
         say("interrupted: the result is partial" if len(result.sides) == len(sides) else "interrupted: one side alone, in part")
-        return INTERRUPTED
+        raise Ended(INTERRUPTED)
     return 0
 
 

@@ -24,7 +24,7 @@ class Violation:
     """A promise that was broken."""
 
     rule: str
-    """`guarantee`, `fifo`, `capacity`, `borrowing-limit`, `lending-limit`, `topology` or `sequence`."""
+    """`guarantee`, `fifo`, `priority`, `capacity`, `borrowing-limit`, `lending-limit`, `topology` or `sequence`."""
     at: int
     """The tick after which it was seen first, in seconds of the trace's time."""
     subject: str
@@ -94,6 +94,7 @@ class _Auditor:
         yield from self._guarantees(at)
         admitted = {event.job for event in events if event.kind == "admitted"} & self._state.running.keys()
         yield from self._fifo(at, before, admitted)
+        yield from self._ranks(at, before, admitted)
         for name in sorted(admitted):
             yield from self._topology(at, self._jobs[name], self._state.running[name])
 
@@ -242,6 +243,17 @@ class _Auditor:
             if earlier.get(_like(self._jobs[name]), came[name]) < came[name]:
                 yield Violation("fifo", at, name, f"`{name}` was admitted before one just like it that came earlier")
 
+    def _ranks(self, at: int, before: frozenset[str], admitted: Iterable[str]) -> Iterator[Violation]:
+        """A job waits on though one of a lower rank, otherwise just like it, was admitted."""
+        waiting: dict[tuple[object, ...], int] = {}
+        for name in self._state.waiting & before:
+            job = self._jobs[name]
+            waiting[_alike(job)] = max(self._rank(job), waiting.get(_alike(job), self._rank(job)))
+        for name in sorted(admitted):
+            rank = self._rank(self._jobs[name])
+            if waiting.get(_alike(self._jobs[name]), rank) > rank:
+                yield Violation("priority", at, name, f"`{name}` was admitted before one just like it of a higher rank")
+
     # -- topology --------------------------------------------------------------------------------------------------------
 
     def _topology(self, at: int, job: Job, admission: Event) -> Iterator[Violation]:
@@ -265,7 +277,12 @@ def _root(cohort: str, above: Mapping[str, str | None]) -> str:
 
 def _like(job: Job) -> tuple[object, ...]:
     """Jobs that are alike here can take each other's place."""
-    return (job.team, job.priority, job.instance_type, job.pods, tuple(sorted(job.per_pod.items())), job.topology)
+    return (job.priority, *_alike(job))
+
+
+def _alike(job: Job) -> tuple[object, ...]:
+    """The same but for their rank."""
+    return (job.team, job.instance_type, job.pods, tuple(sorted(job.per_pod.items())), job.topology)
 
 
 _COMES_AFTER: dict[str, tuple[str, ...]] = {

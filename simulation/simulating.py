@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from config.findings import ConfigError, Where, problem_at
@@ -85,10 +86,11 @@ def simulate(sides: Sequence[Side], trace: Trace, options: Options, progress: Pr
             done.begin()
             jobs = submittable(trace, side.plan).jobs
             with Stage(side.plan, f"side-{len(done.figures)}", options.fidelity, progress) as stage:
+                progress.step(_title(side, sides, options.runs))
                 for run in range(options.runs):
-                    progress.step(_title(side, sides, run, options.runs))
                     try:
-                        replay = stage.run(jobs, Settings(tick, trace.until, options.fidelity), progress.update)
+                        told = partial(_tell, progress, run, options.runs)
+                        replay = stage.run(jobs, Settings(tick, trace.until, options.fidelity), told)
                     except Interrupted as interrupted:
                         done.add(interrupted.replay, side)
                         raise
@@ -100,9 +102,14 @@ def simulate(sides: Sequence[Side], trace: Trace, options: Options, progress: Pr
     return done.result(tick, complete=True)
 
 
-def _title(side: Side, sides: Sequence[Side], run: int, runs: int) -> str:
+def _title(side: Side, sides: Sequence[Side], runs: int) -> str:
     which = f" on {side.name}" if len(sides) > 1 else ""
-    return f"replaying{which}" + (f", run {run + 1} of {runs}" if runs > 1 else "")
+    return f"replaying{which}" + (f", {runs} runs" if runs > 1 else "")
+
+
+def _tell(progress: Progress, run: int, runs: int, done: int, total: int) -> None:
+    """How far all runs of a side are together."""
+    progress.update(run * total + done, runs * total)
 
 
 @dataclass(slots=True)

@@ -27,6 +27,8 @@ pytestmark = pytest.mark.engine
 
 SEED = int(os.environ.get("TRACES_SEED", "20261121"))
 """Of all that is drawn here; told at the end of the run."""
+TRACES = 10
+"""Side by side on one platform."""
 TICK = 60
 TYPES = ("ml.p5.48xlarge", "ml.g5.12xlarge")
 LEVEL = "topology.k8s.aws/network-node-layer-3"
@@ -100,15 +102,27 @@ POLICIES = {
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_kueue_keeps_its_promises(policy: str, record_property: Any) -> None:
+    replayed(policy, SEED, record_property)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", range(SEED + 1, SEED + 11))
+@pytest.mark.parametrize("policy", POLICIES)
+def test_kueue_keeps_its_promises_over_many_traces(policy: str, seed: int, record_property: Any) -> None:
+    """10 platforms of each policy with 10 traces each: 200 traces."""
+    replayed(policy, seed, record_property)
+
+
+def replayed(policy: str, seed: int, record_property: Any) -> None:
     governance, whole = POLICIES[policy]
-    drawn = random.Random(f"{SEED} {policy}")  # noqa: S311
-    plan = platform(drawn, 10, governance)
-    with Stage(plan, f"test-invariants-{os.getpid()}", "workloads", SilentProgress()) as stage:
-        jobs = trace(drawn, plan, 10, whole=whole)
+    drawn = random.Random(f"{seed} {policy}")  # noqa: S311
+    plan = platform(drawn, TRACES, governance)
+    with Stage(plan, "test-invariants", "workloads", SilentProgress()) as stage:
+        jobs = trace(drawn, plan, TRACES, whole=whole)
         replay = stage.run(jobs, Settings(TICK))
     happened = Counter(event.kind for event in replay.events)
     record_property(
-        "coverage", [f"{happened['admitted']:6} admissions, {happened['preempted']} preemptions; {policy}; seed {SEED}"]
+        "coverage", [f"{happened['admitted']:6} admissions, {happened['preempted']} preemptions; {policy}; seed {seed}"]
     )
     judged(plan, jobs, replay)
 

@@ -136,6 +136,13 @@ def test_the_earlier_of_two_alike_comes_first(plan: ClusterPlan) -> None:
     assert found(plan, [first, second], came(first), came(second), ran(second)) == []
 
 
+def test_the_higher_of_two_alike_comes_first(plan: ClusterPlan) -> None:
+    high, low = job("high", nodes=6, priority="high"), job("low", nodes=6, priority="low")
+    events = [came(high), came(low), ran(low, 60, usage={CELL: 1})]
+    assert found(plan, [high, low], *events) == [("priority", 60, "low", 1)]
+    assert found(plan, [high, low], came(low), ran(low, usage={CELL: 1}), came(high, 60)) == []
+
+
 def test_a_required_block_holds_all_pods(plan: ClusterPlan) -> None:
     two = job("two", nodes=2, topology=Placement(required=LEVEL))
     same, other = ("r", "s", "block-0", "n-0"), ("r", "s", "block-0", "n-1")
