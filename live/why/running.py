@@ -55,9 +55,9 @@ def held(context: Context) -> tuple[Held, ...]:
     """The quota that it holds, and what of it is borrowed: of a queue that borrows, the least and latest do."""
     usage = usage_of(context.workload)
     found = []
-    idle = lend_idle(context.quotas, context.name, usage)
+    idle, before = lend_idle(context.quotas, context.name, usage), _before(context)
     for cell, amount in usage.items():
-        borrowed = _borrowed(context, cell, amount)
+        borrowed = _borrowed(context, cell, amount, sum(cells.get(cell, 0) for cells in before))
         lenders = {_lender(context, name): left for name, left in idle.get(cell, {}).items()} if borrowed else {}
         found.append(Held(cell[0], cell[1], amount, borrowed, lenders))
     return tuple(found)
@@ -67,21 +67,22 @@ def _lender(context: Context, name: str) -> str:
     return context.owner(name) if name in context.quotas.queues else f"cohort {name}"
 
 
-def _borrowed(context: Context, cell: Cell, amount: int) -> int:
-    """What of its usage lies beyond the queue's own quota, after those that Kueue would preempt later."""
+def _borrowed(context: Context, cell: Cell, amount: int, before: int) -> int:
+    """What of its usage lies beyond the queue's own quota, after so much of those that come before it."""
     quota = context.quotas.queues.get(context.name)
     own = quota.cells[cell].nominal if quota and cell in quota.cells else 0
-    mine = _goes(context.workload)
-    before = sum(
-        cells.get(cell, 0)
-        for uid, (queue, cells) in context.quotas.held.items()
-        if queue == context.name and uid != uid_of(context.workload) and _goes(_of(context.snapshot, uid)) > mine
-    )
     return min(amount, max(0, before + amount - own))
 
 
-def _of(snapshot: Snapshot, uid: str) -> Object:
-    return next(one for one in snapshot.workloads.values() if uid_of(one) == uid)
+def _before(context: Context) -> list[Mapping[Cell, int]]:
+    """What those of its queue use that Kueue would preempt later."""
+    known = {uid_of(one): one for one in context.snapshot.workloads.values()}
+    mine, own = _goes(context.workload), uid_of(context.workload)
+    return [
+        cells
+        for uid, (queue, cells) in context.quotas.held.items()
+        if queue == context.name and uid != own and _goes(known[uid]) > mine
+    ]
 
 
 def _goes(workload: Object) -> tuple[int, list[int], str]:
