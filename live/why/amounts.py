@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from decimal import ROUND_CEILING, Decimal
+from functools import lru_cache
 from typing import Any
 
 from governance.units import CPU, MEMORY, PODS, quantity, shown, total
@@ -12,8 +13,9 @@ Amounts = dict[str, int]
 _MIB = 1024 * 1024
 
 
-def amount_of(resource: str, text: object) -> int:
-    """A Kubernetes quantity as an integer."""
+@lru_cache(maxsize=8192)
+def amount_of(resource: str, text: str | float) -> int:
+    """A Kubernetes quantity as an integer. Remembered: thousands of workloads ask for few different amounts."""
     from kubernetes.utils.quantity import parse_quantity
 
     number: Decimal = parse_quantity(text)

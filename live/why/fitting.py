@@ -13,7 +13,7 @@ from live.why.dispatch import dispatches
 from live.why.fairness import claim
 from live.why.flavors import Choice, Demand, Option, demand
 from live.why.model import Cause, Reason, Remedy, Shortage, When
-from live.why.placement import UNLABELLED, Placement, place
+from live.why.placement import UNLABELLED, Placement, Site, sites_of
 from live.why.remedies import Trial, lacks
 
 _NAMED = 6
@@ -36,14 +36,16 @@ def unfitting(context: Context) -> Iterator[Cause]:
     if wrong:
         yield from wrong
         return
-    trial = Trial(context, needs)
-    found = [cause for need in needs for cause in _of(trial, need)]
+    # Where a manager dispatches, its workers have the nodes, and look themselves.
+    sites = [None for _ in needs] if dispatches(context) else sites_of(context.snapshot, ((n.pod_set, n.flavor) for n in needs))
+    trial = Trial(context, needs, sites)
+    found = [cause for need, site in zip(needs, sites, strict=True) for cause in _of(trial, need, site)]
     yield from sorted(found, key=lambda cause: cause.when is not When.NEVER)
 
 
-def _of(trial: Trial, need: Need) -> Iterator[Cause]:
+def _of(trial: Trial, need: Need, site: Site | None) -> Iterator[Cause]:
     """Quota, and nodes; where quota is short, not that others run there: whose end helps has been checked on both."""
-    short, placed = list(_short(trial, need)), list(_placed(trial, need))
+    short, placed = list(_short(trial, need)), list(_placed(trial, need, site))
     yield from short
     yield from (one for one in placed if not short or one.when is When.NEVER or one.reason is not Reason.TOPOLOGY_BLOCK)
 
@@ -189,11 +191,9 @@ def _weights(context: Context, shortages: Sequence[Shortage]) -> dict[str, int]:
 # -- nodes ---------------------------------------------------------------------------------------------------------------
 
 
-def _placed(trial: Trial, need: Need) -> Iterator[Cause]:
+def _placed(trial: Trial, need: Need, site: Site | None) -> Iterator[Cause]:
     context = trial.context
-    if dispatches(context):
-        return  # its workers have the nodes, and look themselves
-    found = place(context.snapshot, need.pod_set, need.flavor)
+    found = site.placement() if site is not None else None
     if found is None or found.fits:
         return
     numbers = {

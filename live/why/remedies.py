@@ -12,7 +12,7 @@ from live.why.declared import Change
 from live.why.dispatch import dispatches
 from live.why.model import Remedy, Shortage
 from live.why.objects import Object, condition, full_name, queue_order, shown, uid_of
-from live.why.placement import place
+from live.why.placement import Site
 
 _CANDIDATES = 150
 """Workloads that are tried: those that hold most of what is short."""
@@ -27,16 +27,15 @@ class Trial:
 
     context: Context
     needs: Sequence[Need]
+    sites: Sequence[Site | None]
+    """The nodes for each need; None where no topology counts."""
 
     def fits(self, without: Collection[str] = (), changed: Mapping[Cell, Quota] | None = None) -> bool:
         """Whether quota and nodes would take it if these workloads (UIDs) ended, or with these quotas."""
         free = self.context.quotas.free(self.context.name, without, changed)
         if any(free.get(cell, 0) < amount for need in self.needs for cell, amount in need.total().items()):
             return False
-        if changed is not None or dispatches(self.context):
-            return True
-        places = (place(self.context.snapshot, need.pod_set, need.flavor, without=without) for need in self.needs)
-        return all(one is None or one.fits for one in places)
+        return changed is not None or all(site is None or site.fits(without) for site in self.sites)
 
 
 def finish(trial: Trial, weights: Mapping[str, int]) -> Iterator[Remedy]:
