@@ -110,7 +110,7 @@ def _chosen(snapshot: Snapshot, found: list[Object], name: str) -> Found:
 
 def _several(name: str, items: Iterable[Object]) -> str:
     shown = sorted({f"{_job(item)} in namespace {namespace_of(item)}" for item in items})
-    return f"{printable(name)} means several: {', '.join(shown)}; name one with --namespace, or as kind/name"
+    return printable(f"{name} means several: {', '.join(shown)}; name one with --namespace, or as kind/name")
 
 
 def _job(item: Object) -> str:
@@ -123,8 +123,8 @@ def _nothing(snapshot: Snapshot, name: str, plain: str, namespace: str | None) -
     known = {job_of(one).partition("/")[2] for one in snapshot.workloads.values() if namespace in (None, namespace_of(one))}
     known |= {name_of(one) for one in (*snapshot.workloads.values(), *snapshot.jobs) if namespace in (None, namespace_of(one))}
     hint = did_you_mean(plain, sorted(known)) or ("there are none" if not known else "")
-    message = f"there is no workload, job or pod {printable(name)}{scope}"
+    message = f"there is no workload, job or pod {name}{scope}"
     elsewhere = sorted({namespace_of(one) for one in _workloads(snapshot, "", plain, None)}) if namespace else []
     if elsewhere:
-        return f"{message}; there is one in {', '.join(elsewhere)}"
-    return f"{message}; {hint}" if hint else message
+        return printable(f"{message}; there is one in {', '.join(elsewhere)}")
+    return printable(f"{message}; {hint}" if hint else message)
