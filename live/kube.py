@@ -33,10 +33,13 @@ class Reader:
         return list(found["items"]) if found else []
 
     def pages(self, path: str) -> Iterator[dict[str, Any]]:
-        """The items of a long list, asked for page by page, all as of one moment; none where the kind does not exist."""
-        token = ""
+        """The items of a long list, asked for page by page, all as of one moment; none where the kind does not exist.
+
+        The path may have a query of its own.
+        """
+        token, first = "", f"{path}{'&' if '?' in path else '?'}"
         while True:
-            found = self.get(f"{path}?{urlencode({'limit': _PAGE, **({'continue': token} if token else {})})}")
+            found = self.get(f"{first}{urlencode({'limit': _PAGE, **({'continue': token} if token else {})})}")
             if found is None:
                 return
             yield from found["items"]

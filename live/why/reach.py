@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from config.findings import did_you_mean
+from config.findings import did_you_mean, printable
 from live.connection import ApiError, UnreachableError, connect
 from live.kube import Reader
 from live.why.declared import Declared
@@ -45,14 +45,17 @@ def ask(way: Way, name: str, team: str | None, namespace: str | None, progress: 
     if team is not None and declared is not None:
         if team not in declared.cluster.teams:
             hint = did_you_mean(team, list(declared.cluster.teams))
-            raise UnknownError(f"there is no team {team} on cluster {declared.cluster.name}" + (f"; {hint}" if hint else ""))
+            message = f"there is no team {team} on cluster {declared.cluster.name}" + (f"; {hint}" if hint else "")
+            raise UnknownError(printable(message))
         namespace = declared.cluster.teams[team].namespace
     progress.step("reading queues, workloads and nodes")
     read = read_cluster(way.reader, namespace, _manager(declared))
     if team is not None and namespace is None:
         namespace = namespace_of_team(read.snapshot, team, None)
         if namespace is None:
-            raise UnknownError(f"no queue of the cluster has the label of team {team}; name its namespace with --namespace")
+            message = f"no queue of the cluster has the label of team {team}; name its namespace with --namespace"
+            raise UnknownError(printable(message))
+    progress.step(f"reasoning over {len(read.snapshot.workloads)} workloads and {len(read.snapshot.nodes)} nodes")
     found = find(read.snapshot, name, namespace)
     return explain(read.snapshot, found, declared, lambda space, job: events_of(way.reader, space, job), read.notes)
 

@@ -1,15 +1,14 @@
-"""Reading a cluster: Kueue's objects, nodes, pods and jobs, each kind in one list. What may not be read is left out and told."""
+"""Reading a cluster: Kueue's objects, nodes, pods and jobs, page by page. What may not be read is left out and told."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from live.connection import ApiError, UnreachableError
-from live.drift.reading import Source
 from live.why.dispatch import CONTROLLER
 from live.why.objects import Object
 from live.why.snapshot import Snapshot, by_name
@@ -57,6 +56,13 @@ _FORBIDDEN: Final = frozenset({401, 403})
 Plain = dict[str, Any]
 
 
+class Source(Protocol):
+    """Reads from an API server."""
+
+    def get(self, path: str) -> Plain | None: ...
+    def pages(self, path: str) -> Iterator[Plain]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Read:
     """What was read, and what might not be."""
@@ -83,7 +89,7 @@ def read_cluster(source: Source, namespace: str | None, manager: Mapping[str, An
 
     def one(path: str, fallback: str = "") -> list[Plain]:
         try:
-            return source.items(path)
+            return list(source.pages(path))
         except ApiError as error:
             if error.status not in _FORBIDDEN:
                 raise
@@ -132,7 +138,7 @@ def events_of(source: Source, namespace: str, name: str) -> list[Object]:
     """Events about one object, oldest first; none where they may not be read."""
     path = f"/api/v1/namespaces/{namespace}/events?fieldSelector=involvedObject.name%3D{name}"
     try:
-        found = source.items(path)
+        found = list(source.pages(path))
     except ApiError as error:
         if error.status in _FORBIDDEN:
             return []

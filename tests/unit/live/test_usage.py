@@ -154,3 +154,5 @@ def test_long_lists_are_read_page_by_page() -> None:
     assert [one["number"] for one in found] == [0, 1, 2, 3, 4]
     assert len(server.asked) == 3
     assert all("limit=500" in path for path in server.asked)
+    list(Reader(server).pages("/api/v1/things?fieldSelector=a%3Db"))  # type: ignore[arg-type]
+    assert server.asked[3] == "/api/v1/things?fieldSelector=a%3Db&limit=500", "a query of its own stays"

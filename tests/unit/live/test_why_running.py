@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -211,6 +212,19 @@ def test_names_that_mean_several() -> None:
     assert find(kinds, "rayjob/j", None).workload is not None
 
 
+def test_names_of_the_cluster_reach_no_terminal_raw() -> None:
+    """Whoever may make objects names owners at will, and what a terminal acts on is told in escapes."""
+    raw = "\x1b]0;gone\x07j"
+    one, other = workload(raw), workload(raw)
+    other["metadata"] |= {"namespace": "ns2", "uid": "uid-2"}
+    found = snapshot(one, other)
+    for name, space in ((raw, None), (raw[:-1], None), (raw, "else\x1b")):
+        with pytest.raises(UnknownError) as caught:
+            find(found, name, space)
+        assert r"\x1b]0;gone\x07j" in str(caught.value)
+        assert str(caught.value).isprintable()
+
+
 def test_of_several_workloads_of_a_job_the_open_one_counts() -> None:
     done = workload("j", held=True, conditions=(condition("Finished", "True", "Succeeded"),))
     new = workload("j")
@@ -253,10 +267,10 @@ class Server:
             return None
         return {"groupVersion": "x", "versions": [{"groupVersion": "kueue.x-k8s.io/v1beta1"}]}
 
-    def items(self, path: str) -> list[Object]:
+    def pages(self, path: str) -> Iterator[Object]:
         if path in self.forbidden:
             raise ApiError(403, "Forbidden", "no")
-        return self.lists.get(path, [])
+        yield from self.lists.get(path, [])
 
 
 def test_what_may_not_be_read_is_told_and_the_namespace_is_enough() -> None:
