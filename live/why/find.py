@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from config.findings import did_you_mean, printable
@@ -61,17 +61,39 @@ def _workloads(snapshot: Snapshot, kind: str, name: str, namespace: str | None) 
             own = kind in ("", "workload") and name_of(one) == name
             if own or any(owner["name"] == name and kind in ("", str(owner["kind"]).lower()) for owner in owners_of(one)):
                 yield one
+    kin = _kin(snapshot)
     for item in (*snapshot.jobs, *snapshot.pods):
         typed = item if "kind" in item else {**item, "kind": "Pod"}
         if _is(typed, kind, name, namespace):
-            yield from _above(snapshot, typed)
+            yield from _above(snapshot, kin, typed)
         elif kind in ("", "deployment") and typed["kind"] == "Pod" and namespace in (None, namespace_of(item)):
             sets = [str(owner["name"]) for owner in owners_of(item) if owner["kind"] == "ReplicaSet"]
             if any(one.rpartition("-")[0] == name for one in sets):
-                yield from _above(snapshot, typed)
+                yield from _above(snapshot, kin, typed)
 
 
-def _above(snapshot: Snapshot, item: Object) -> Iterator[Object]:
+@dataclass(frozen=True, slots=True)
+class _Kin:
+    """Who belongs to whom, by UID."""
+
+    owned: Mapping[str, list[Object]]
+    """Workloads of an owner."""
+    jobs: Mapping[str, Object]
+
+
+def _kin(snapshot: Snapshot) -> _Kin:
+    owned: dict[str, list[Object]] = {}
+    for one in snapshot.workloads.values():
+        for uid in dict.fromkeys(_owner_uids(one)):
+            owned.setdefault(uid, []).append(one)
+    return _Kin(owned, {uid_of(job): job for job in snapshot.jobs})
+
+
+def _owner_uids(item: Object) -> list[str]:
+    return [str(owner["uid"]) for owner in owners_of(item) if owner.get("uid")]
+
+
+def _above(snapshot: Snapshot, kin: _Kin, item: Object) -> Iterator[Object]:
     """Workloads of an object or of what owns it."""
     at: Object | None = item
     annotated = (item["metadata"].get("annotations") or {}).get("kueue.x-k8s.io/workload")
@@ -80,11 +102,10 @@ def _above(snapshot: Snapshot, item: Object) -> Iterator[Object]:
     for _ in range(_DEPTH):
         if at is None:
             return
-        yield from snapshot.owned_by(uid_of(at))
-        owners = {str(owner.get("uid")) for owner in owners_of(at)}
-        for owner in owners:
-            yield from snapshot.owned_by(owner)
-        at = next((job for job in snapshot.jobs if uid_of(job) in owners), None)
+        owners = _owner_uids(at)
+        for uid in (uid_of(at), *owners):
+            yield from kin.owned.get(uid, ())
+        at = next((kin.jobs[uid] for uid in owners if uid in kin.jobs), None)
 
 
 def _is(item: Object, kind: str, name: str, namespace: str | None) -> bool:
@@ -103,7 +124,7 @@ def _chosen(snapshot: Snapshot, found: list[Object], name: str) -> Found:
         raise UnknownError(_several(name, found))
     order = sorted(found, key=lambda one: (not is_finished(one), str(one["metadata"].get("creationTimestamp", ""))), reverse=True)
     first, *others = order
-    owners = {str(owner.get("uid")) for owner in owners_of(first)}
+    owners = _owner_uids(first)
     job = next((one for one in snapshot.jobs if uid_of(one) in owners), None)
     return Found(namespace_of(first), first, job, tuple(name_of(one) for one in others))
 

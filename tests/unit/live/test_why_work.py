@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from live.why import find as finding
 from live.why import occupancy, running
 from live.why.amounts import amount_of
 from live.why.explain import explain
@@ -74,6 +75,20 @@ def test_the_order_of_a_queue_is_asked_once_for_each_workload(monkeypatch: pytes
     assert [one.borrowed for one in found.held] == [1], "92 of them lie beyond the 8 of the queue"
     assert looked["uid_of"] < 4 * len(many)
     assert ranked["priority_of"] == len(many)
+
+
+def test_a_deployment_of_many_pods_looks_at_each_workload_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    owner = {"kind": "ReplicaSet", "name": "chat-5d", "uid": "rs"}
+    pods = [
+        {"metadata": {"name": f"chat-5d-{i}", "namespace": "ns", "uid": f"p{i}", "ownerReferences": [owner]}, "spec": {}}
+        for i in range(100)
+    ]
+    mine = workload("chat-5d-7", kind="Pod")
+    mine["metadata"]["ownerReferences"][0]["uid"] = "p7"
+    many = [workload(f"w{i:03}") for i in range(100)]
+    looked = calls(monkeypatch, finding, "owners_of")
+    assert finding.find(snapshot(*many, mine, pods=pods), "chat", None).workload is mine
+    assert looked["owners_of"] < 10 * len(many)
 
 
 def test_an_amount_is_parsed_once() -> None:
