@@ -1,5 +1,9 @@
 """What a replay must never show, whatever the trace: Kueue's promises to teams, checked tick by tick on what it did.
 
+What a preemption frees within a tick goes to whom Kueue looks at next, since its queues are BestEffortFIFO: so order is not
+judged in a cohort in which somebody was preempted in the tick. And where Kueue preempts in a circle for ever, somebody always
+waits for what is theirs: that is told by the replay itself.
+
 The rules hold for platforms without overcommit. Sources: Kueue's documentation of quota, borrowing and preemption (what a
 queue has lent it can always have back where `reclaimWithinCohort` is `Any`), and the plan's own limits.
 """
@@ -15,6 +19,7 @@ from governance.model import ClusterPlan, TeamPlan, cells
 from governance.quotas import node_resources
 from governance.sharing import Cell, Quota, shared
 from governance.units import PODS
+from simulation.replay.lookups import cohort_roots, roots
 from simulation.replay.model import Event, Replay
 from simulation.traces.model import Job
 
@@ -56,7 +61,7 @@ class _State:
 
 def audit(plan: ClusterPlan, jobs: Iterable[Job], replay: Replay) -> list[Violation]:
     """Every broken promise, each once, with how long it lasted; in the order of time."""
-    auditor = _Auditor(plan, {job.name: job for job in jobs})
+    auditor = _Auditor(plan, {job.name: job for job in jobs}, replay.circles)
     found: list[Violation] = []
     lasting: dict[tuple[str, str], Violation] = {}
     for at, group in groupby(replay.events, key=lambda event: event.at):
@@ -72,9 +77,12 @@ def _longer(one: Violation) -> Violation:
 
 
 class _Auditor:
-    def __init__(self, plan: ClusterPlan, jobs: Mapping[str, Job]) -> None:
+    def __init__(self, plan: ClusterPlan, jobs: Mapping[str, Job], circles: Mapping[str, int]) -> None:
         self._plan = plan
         self._jobs = jobs
+        self._roots = roots(plan)
+        self._circles = {self._roots[jobs[name].team]: at for name, at in circles.items()}
+        """The first tick of a circle, by root cohort."""
         self._priority = {one.declared: one.value for one in plan.priority_classes}
         self._quotas = {name: cells(team.flavors) for name, team in plan.teams.items()}
         self._flavors = {kind: flavor.name for kind, flavor in plan.flavors.items()}
@@ -93,8 +101,10 @@ class _Auditor:
         yield from self._limits(at, used)
         yield from self._guarantees(at)
         admitted = {event.job for event in events if event.kind == "admitted"} & self._state.running.keys()
-        yield from self._fifo(at, before, admitted)
-        yield from self._ranks(at, before, admitted)
+        unrest = {self._roots[self._jobs[event.job].team] for event in events if event.kind == "preempted"}
+        orderly = {name for name in admitted if self._roots[self._jobs[name].team] not in unrest}
+        yield from self._fifo(at, before, orderly)
+        yield from self._ranks(at, before, orderly)
         for name in sorted(admitted):
             yield from self._topology(at, self._jobs[name], self._state.running[name])
 
@@ -161,16 +171,16 @@ class _Auditor:
 
     def _sharing(self, cell: Cell) -> Iterator[tuple[list[str], int]]:
         """Teams that share a cell with each other, and what of it their cohorts hold beside."""
-        above = {cohort.name: cohort.parent for cohort in self._plan.cohorts}
+        above = cohort_roots(self._plan)
         pools: dict[str, int] = defaultdict(int)
         for cohort in self._plan.cohorts:
             if (quota := cells(cohort.pool).get(cell)) is not None:
-                pools[_root(cohort.name, above)] += quota.nominal
+                pools[above[cohort.name]] += quota.nominal
         together: dict[str, list[str]] = defaultdict(list)
         for name, quotas in self._quotas.items():
             if cell in quotas:
                 cohort_of = self._plan.teams[name].cohort
-                together[f"team {name}" if cohort_of is None else _root(cohort_of, above)].append(name)
+                together[f"team {name}" if cohort_of is None else above[cohort_of]].append(name)
         for root, names in sorted(together.items()):
             yield names, pools[root]
 
@@ -187,7 +197,7 @@ class _Auditor:
             running[self._jobs[name].team].append(name)
         for (owner, rank), jobs in waiting.items():
             team = self._plan.teams.get(owner)
-            if team is None or team.state != "active":
+            if team is None or team.state != "active" or at >= self._circles.get(self._roots[owner], at + 1):
                 continue
             stays = [n for n in running[owner] if team.within_queue == "Never" or self._rank(self._jobs[n]) >= rank]
             kept: Counter[Cell] = Counter()
@@ -268,11 +278,6 @@ class _Auditor:
         blocks = {domain[:end] for domain in admission.domains}
         if len(blocks) > 1:
             yield Violation("topology", at, job.name, f"`{job.name}` needs one domain of {level} and stands in {len(blocks)}")
-
-
-def _root(cohort: str, above: Mapping[str, str | None]) -> str:
-    parent = above[cohort]
-    return cohort if parent is None else _root(parent, above)
 
 
 def _like(job: Job) -> tuple[object, ...]:

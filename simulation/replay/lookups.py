@@ -7,16 +7,19 @@ from governance.nodes import nodes
 from simulation.replay.workloads import Layers
 
 
+def cohort_roots(cluster: ClusterPlan) -> dict[str, str]:
+    """The cohort at the root of each cohort's tree."""
+    found: dict[str, str] = {}
+    for cohort in cluster.cohorts:  # parents come before children
+        found[cohort.name] = cohort.name if cohort.parent is None else found.get(cohort.parent, cohort.parent)
+    return found
+
+
 def roots(cluster: ClusterPlan) -> dict[str, str]:
     """The root cohort of each team, or its queue where it has no cohort: nothing outside competes with it."""
-    parents = {cohort.name: cohort.parent for cohort in cluster.cohorts}
-
-    def root(cohort: str) -> str:
-        parent = parents.get(cohort)
-        return cohort if parent is None else root(parent)
-
+    above = cohort_roots(cluster)
     return {
-        team.name: f"queue {team.cluster_queue}" if team.cohort is None else f"cohort {root(team.cohort)}"
+        team.name: f"queue {team.cluster_queue}" if team.cohort is None else f"cohort {above.get(team.cohort, team.cohort)}"
         for team in cluster.teams.values()
     }
 

@@ -63,8 +63,10 @@ def ran(one: Job, at: int = 0, **more: Any) -> Event:
     return Event(at, "admitted", one.name, **{"usage": {CELL: 8 * one.pods}} | more)
 
 
-def found(plan: ClusterPlan, jobs: Sequence[Job], *events: Event) -> list[tuple[str, int, str, int]]:
-    told = audit(plan, jobs, Replay("main", tuple(events), 3600, 60, "workloads", "0.16.6"))
+def found(
+    plan: ClusterPlan, jobs: Sequence[Job], *events: Event, circles: dict[str, int] | None = None
+) -> list[tuple[str, int, str, int]]:
+    told = audit(plan, jobs, Replay("main", tuple(events), 3600, 60, "workloads", "0.16.6", circles=circles or {}))
     assert all(isinstance(one, Violation) and one.message for one in told)
     return [(one.rule, one.at, one.subject, one.ticks) for one in told]
 
@@ -141,6 +143,19 @@ def test_the_higher_of_two_alike_comes_first(plan: ClusterPlan) -> None:
     events = [came(high), came(low), ran(low, 60, usage={CELL: 1})]
     assert found(plan, [high, low], *events) == [("priority", 60, "low", 1)]
     assert found(plan, [high, low], came(low), ran(low, usage={CELL: 1}), came(high, 60)) == []
+
+
+def test_what_a_preemption_frees_has_no_order(plan: ClusterPlan) -> None:
+    first, second, gone = job("first", nodes=6), job("second", nodes=6), job("gone", "b")
+    events = [came(first), came(gone), ran(gone), came(second, 60), Event(60, "preempted", "gone")]
+    assert ("fifo", 60, "second", 1) not in found(plan, [first, second, gone], *events, ran(second, 60, usage={CELL: 1}))
+
+
+def test_a_circle_excuses_waiting_from_its_first_tick(plan: ClusterPlan) -> None:
+    one, other = job("one", nodes=4), job("other", "b", 6)
+    events = [came(one), came(other), ran(other), came(job("third", "c", 9), 60)]
+    jobs = [one, other, job("third", "c", 9)]
+    assert found(plan, jobs, *events, circles={"other": 60}) == [("guarantee", 0, "one", 1)]
 
 
 def test_a_required_block_holds_all_pods(plan: ClusterPlan) -> None:
