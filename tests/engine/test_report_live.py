@@ -126,3 +126,19 @@ def test_the_report_says_what_kueue_decides(place: Place, capsys: pytest.Capture
     assert "Nodes of main by network block, live" in text
     assert "preempted</span>" in text
     assert "plan alone" not in text
+
+
+def test_what_the_cluster_has_is_simulated(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    place.job("beta", "again", 1, "low")
+    kueue = "/apis/kueue.x-k8s.io/v1beta2/workloads"
+    there = until(
+        lambda: place.api.request("GET", kueue).body,
+        lambda found: any(one["metadata"]["name"].startswith("job-again") for one in found["items"]),
+    )["items"]
+    capsys.readouterr()
+    assert run(["--project", str(place.root), "simulate", "--from-cluster", "--stack", "main", "--runs", "1", "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert (found["trace"]["source"], found["trace"]["jobs"]) == ("cluster main", len(there))
+    beta = sum(one["metadata"]["namespace"] == "hyperpod-ns-beta" for one in there)
+    assert found["teams"]["beta"]["jobs"] == beta >= 1
+    assert found["complete"] is True
