@@ -29,12 +29,13 @@ def _lines(answer: Answer) -> Iterator[str]:
         yield f"  was sent to worker {answer.worker}"
     for cause in answer.causes:
         yield from _cause(cause)
+    ended = answer.state == "finished"
     for one in _devices_first(answer.held):
-        yield f"  holds {words(one.resource, one.amount)} of {one.flavor}: {_whose(one)}"
+        yield f"  {'held' if ended else 'holds'} {words(one.resource, one.amount)} of {one.flavor}: {_whose(one)}"
     if answer.placement:
         named = [f"{domain} ({pods})" for domain, pods in list(answer.placement.items())[:_NODES]]
         more = f" and {len(answer.placement) - _NODES} more" if len(answer.placement) > _NODES else ""
-        yield f"  pods on {', '.join(named)}{more}"
+        yield f"  pods {'were ' if ended else ''}on {', '.join(named)}{more}"
     for event in answer.happened:
         yield _event(event)
     if answer.kueue:
@@ -71,6 +72,8 @@ def _devices_first(held: tuple[Held, ...]) -> list[Held]:
 
 
 def _whose(one: Held) -> str:
+    if one.borrowed is None:
+        return "whether its queue's own or borrowed is no longer recorded"
     if not one.borrowed:
         return "its queue's own"
     lenders = ", ".join(f"{who} {number(one.resource, amount)}" for who, amount in one.lenders.items())

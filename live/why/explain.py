@@ -9,7 +9,7 @@ from live.why.declared import Declared
 from live.why.dispatch import Dispatch, ask_there, dispatch_of, to_be_dispatched
 from live.why.find import Found
 from live.why.jobs import unqueued
-from live.why.model import Answer
+from live.why.model import Answer, Held
 from live.why.objects import (
     Object,
     condition,
@@ -22,7 +22,7 @@ from live.why.objects import (
     namespace_of,
     priority_of,
 )
-from live.why.running import halted, happened, held, placement
+from live.why.running import halted, happened, held, held_at_end, placement
 from live.why.snapshot import Snapshot
 from live.why.waiting import message_of, waiting
 
@@ -73,12 +73,18 @@ def explain(snapshot: Snapshot, found: Found, declared: Declared | None, events:
         causes=tuple(causes),
         worker=dispatch.worker if dispatch is not None else "",
         offered=dispatch.offered if dispatch is not None else (),
-        held=held(context) if context is not None and state == "admitted" else (),
-        placement=placement(workload) if state == "admitted" else {},
+        held=_held(state, workload, context),
+        placement={} if state == "waiting" else placement(workload),
         happened=past,
         kueue=message_of(workload),
         notes=tuple(told),
     )
+
+
+def _held(state: str, workload: Object, context: Context | None) -> tuple[Held, ...]:
+    if state == "finished":
+        return held_at_end(workload)
+    return held(context) if context is not None and state == "admitted" else ()
 
 
 def _sent(context: Context, dispatch: Dispatch) -> Iterator[str]:

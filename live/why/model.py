@@ -165,12 +165,13 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Quota that it holds of one resource in one flavor; `borrowed` is the part beyond its queue's own."""
+    """Quota that it holds, or held when it ended, of one resource in one flavor."""
 
     flavor: str
     resource: str
     amount: int
-    borrowed: int
+    borrowed: int | None
+    """The part beyond its queue's own; None of one that has ended, for then it is no longer recorded."""
     lenders: Mapping[str, int] = field(default_factory=dict)
     """Who leaves how much of its own idle to the cohort, by team, queue or cohort: Kueue doesn't say whose was taken."""
 
@@ -179,7 +180,7 @@ class Held:
             "flavor": self.flavor,
             "resource": self.resource,
             "amount": quantity_of(self.resource, self.amount),
-            "borrowed": quantity_of(self.resource, self.borrowed),
+            "borrowed": None if self.borrowed is None else quantity_of(self.resource, self.borrowed),
             "lenders": {who: quantity_of(self.resource, value) for who, value in self.lenders.items()},
         }
 
@@ -230,8 +231,9 @@ class Answer:
     there: Mapping[str, Answer] = field(default_factory=dict)
     """What these workers say of it, those that could be asked."""
     held: tuple[Held, ...] = ()
+    """Of one that is admitted, and of one that has ended with quota."""
     placement: Mapping[str, int] = field(default_factory=dict)
-    """Pods by topology domain."""
+    """Pods by topology domain, now or when it ended."""
     happened: tuple[Happened, ...] = ()
     kueue: str = ""
     """Kueue's own words."""

@@ -63,6 +63,16 @@ def held(context: Context) -> tuple[Held, ...]:
     return tuple(found)
 
 
+def held_at_end(workload: Object) -> tuple[Held, ...]:
+    """The quota that one that has ended held: Kueue leaves its admission as it was.
+
+    Pods that ended don't count as given back here, for in the end they all have. What others used then, and so what of it
+    was borrowed, is recorded nowhere.
+    """
+    whole = {**workload, "status": {**workload["status"], "reclaimablePods": ()}}
+    return tuple(Held(flavor, resource, amount, None) for (flavor, resource), amount in usage_of(whole).items())
+
+
 def _lender(context: Context, name: str) -> str:
     return context.owner(name) if name in context.quotas.queues else f"cohort {name}"
 

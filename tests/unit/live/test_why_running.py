@@ -88,6 +88,28 @@ def test_how_it_ended() -> None:
         assert said in found.happened[-1].message
 
 
+def test_what_it_held_until_it_ended() -> None:
+    slices = [{"domainCount": 1, "valuesPerLevel": [{"universal": "n-1"}], "podCounts": {"universal": 2}}]
+    done = workload(
+        "j",
+        4,
+        pods=2,
+        held=True,
+        conditions=(condition("Finished", "True", "Succeeded"),),
+        assigned={"topologyAssignment": {"slices": slices}},
+        reclaimablePods=[{"name": "main", "count": 2}],
+    )
+    found = answer(done, workload("other", 8, held=True))
+    assert [(one.flavor, one.amount, one.borrowed) for one in found.held] == [("h100", 8, None)]
+    (told,) = as_dict(found)["held"]
+    assert (told["amount"], told["borrowed"], told["lenders"]) == ("8", None, {})
+    lines = list(text(found))
+    assert "  held 8 nvidia.com/gpu of h100: whether its queue's own or borrowed is no longer recorded" in lines
+    assert "  pods were on n-1 (2)" in lines
+    gone = answer(workload("j", conditions=(pending(), condition("Finished", "True", "OwnerNotFound"))))
+    assert (gone.held, gone.placement) == ((), {}), "it never had any"
+
+
 def test_admitted_and_its_pods_wait() -> None:
     one = workload("j", 8, held=True)
     pod: Object = {
