@@ -15,13 +15,14 @@ from pydantic import BaseModel, ValidationError
 
 from config.files import not_a_map, validated
 from config.findings import ConfigError, Finding, Where, by_place, has_errors, printable, problem_at
-from config.yamlsource import Layered, Places, read
+from config.yamlsource import Layered, read
 from governance.model import ClusterPlan
 from simulation.traces.building import Builder, few
-from simulation.traces.file import Defaults, Entry, Generate, TraceFile
+from simulation.traces.file import Defaults, Generate, TraceFile
 from simulation.traces.model import Trace
 from simulation.traces.resolve import Resolver
-from simulation.traces.table import read_table
+from simulation.traces.sound import Numbered, sound, sound_entries
+from simulation.traces.table import TablePlaces, by_column, read_table
 
 MAX_BYTES: Final = 64 << 20
 """Largest file that is read, in bytes."""
@@ -49,13 +50,13 @@ def _yaml(path: Path, shown: str, clusters: Sequence[ClusterPlan], seed: int | N
         raise ConfigError(by_place([*findings, *not_a_map(document, problems)]))
     source = Layered(((document, ()),))
     file, wrong = validated(TraceFile, document.data, source, problems)
-    entries = list(enumerate(file.jobs)) if file else _sound_entries(document.data.get("jobs"))
-    if not file:
-        findings += wrong
-        file = _what_is_sound(document.data)
-    elif not entries and file.generate is None:
+    builder = Builder(Resolver(clusters), source)
+    if file is None:
+        file, builder.unsure = _what_is_sound(document.data)
+        return _trace(shown, sound_entries(document.data.get("jobs")), file, builder, [*findings, *wrong], seed)
+    if not file.jobs and file.generate is None:
         findings.append(problem_at("jobs-none", source.where(), "there is no job, and no load to draw jobs from", _NO_JOBS))
-    return _trace(shown, entries, file, source, Resolver(clusters), findings, seed)
+    return _trace(shown, [Numbered(*one) for one in enumerate(file.jobs)], file, builder, findings, seed)
 
 
 _NO_JOBS: Final = "list some under `jobs:`, or write `generate:`"
@@ -64,43 +65,36 @@ _NO_JOBS: Final = "list some under `jobs:`, or write `generate:`"
 def _csv(path: Path, shown: str, clusters: Sequence[ClusterPlan], seed: int | None) -> Trace:
     table = read_table(path, shown, MAX_BYTES)
     file = TraceFile(apiVersion="hyperpod-platform/v1")
-    return _trace(shown, table.entries, file, table.places, Resolver(clusters), table.findings, seed)
+    return _trace(shown, table.entries, file, Builder(Resolver(clusters), table.places), table.findings, seed)
 
 
 def _trace(
     shown: str,
-    entries: Sequence[tuple[int, Entry]],
+    entries: Sequence[Numbered],
     file: TraceFile,
-    source: Places,
-    resolver: Resolver,
+    builder: Builder,
     findings: list[Finding],
     seed: int | None,
 ) -> Trace:
-    builder = Builder(resolver, source)
     jobs = builder.build(entries, file, seed)
     findings = [*findings, *builder.findings]
     if has_errors(findings):
+        if isinstance(builder.source, TablePlaces):
+            findings = [by_column(finding) for finding in findings]
         raise ConfigError(few(by_place(findings)))
     jobs.sort(key=lambda job: job.arrives)
     drawn_by = (file.generate.seed if seed is None else seed) if file.generate else None
     return Trace(shown, tuple(jobs), None, drawn_by).ending(file.until)
 
 
-def _sound_entries(data: Any) -> list[tuple[int, Entry]]:
-    """Of a file with mistakes, the jobs without one, so that what is wrong otherwise is told at the same time."""
-    found = ((index, _sound(Entry, item)) for index, item in enumerate(data if isinstance(data, list) else ()))
-    return [(index, entry) for index, entry in found if entry is not None]
+def _what_is_sound(data: Mapping[str, Any]) -> tuple[TraceFile, frozenset[str]]:
+    """Of a file with mistakes, the defaults and the load, and the names of the defaults that can't be read."""
+    defaults, unsure = sound(Defaults, data.get("defaults", {}))
+    file = TraceFile(apiVersion="hyperpod-platform/v1", defaults=defaults, generate=_whole(Generate, data.get("generate")))
+    return file, unsure
 
 
-def _what_is_sound(data: Mapping[str, Any]) -> TraceFile:
-    return TraceFile(
-        apiVersion="hyperpod-platform/v1",
-        defaults=_sound(Defaults, data.get("defaults")) or Defaults(),
-        generate=_sound(Generate, data.get("generate")),
-    )
-
-
-def _sound(model: type[_M], data: Any) -> _M | None:
+def _whole(model: type[_M], data: Any) -> _M | None:
     try:
         return model.model_validate(data)
     except ValidationError:

@@ -41,7 +41,7 @@ class Resolver:
         self._rooms: dict[str, list[dict[str, int]]] = {}
         self._pods: dict[tuple[_Key, str | None], tuple[dict[str, int], tuple[Wrong, ...]]] = {}
 
-    def team(self, name: str) -> Iterator[Wrong]:
+    def team(self, name: str | None) -> Iterator[Wrong]:
         """A team that no plan knows."""
         yield from self._known("team", name, self.teams, "team")
 

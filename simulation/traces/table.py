@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -15,14 +15,18 @@ from config.findings import Finding, Where, did_you_mean, problem_at, quoted
 from config.vocabulary import List, Model
 from config.yamlsource import Key, Path_, text_of
 from simulation.traces.file import Entry
+from simulation.traces.sound import Numbered, sound_entries
 
 Words = Callable[[str], Any]
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _WHOLE: Final = re.compile(r"-?[0-9]{1,19}")
-_SECONDS: Final = re.compile(r"-?[0-9]{1,9}")
+_SECONDS: Final = re.compile(r"[0-9]{1,9}")
 """A duration holds no more digits."""
 _CELL: Final = re.compile(r'"(?:[^"]|"")*"|[^,]*')
 """A quote opens a cell at its start alone; within another cell it stands for itself."""
+_FIELD: Final = re.compile(r"^jobs\.[0-9]+\.([a-z_.]+): ")
+_MISSING: Final = re.compile(r"`([a-z_]+)` is missing in `jobs\.[0-9]+`")
+"""How findings of models name a job's field."""
 
 
 def _whole(text: str) -> Any:
@@ -101,9 +105,9 @@ class TablePlaces:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a CSV file holds; entries are those without a mistake of their own, with their numbers."""
+    """What a CSV file holds."""
 
-    entries: list[tuple[int, Entry]]
+    entries: list[Numbered]
     findings: list[Finding]
     places: TablePlaces
 
@@ -124,12 +128,22 @@ def read_table(path: Path, shown: str, limit: int) -> Table:
     raw = [_entry(header, cells) for _, cells in rows]
     checked, wrong = validated(_Rows, {"jobs": raw}, places, [])
     if checked is not None:
-        return Table(list(enumerate(checked.jobs)), findings, places)
-    bad = {finding.where.line for finding in wrong}
-    sound = [index for index, (line, _) in enumerate(rows) if line not in bad]
-    kept, _ = validated(_Rows, {"jobs": [raw[index] for index in sound]}, places, [])
-    entries = list(zip(sound, kept.jobs, strict=True)) if kept else []
-    return Table(entries, [*findings, *wrong], places)
+        return Table([Numbered(*one) for one in enumerate(checked.jobs)], findings, places)
+    return Table(sound_entries(raw), [*findings, *wrong], places)
+
+
+def by_column(finding: Finding) -> Finding:
+    """The finding in a table's words: a table has no maps and keys but columns."""
+    if missing := _MISSING.fullmatch(finding.message):
+        names = [name for name, (path, _) in COLUMNS.items() if path[0] == missing[1]]
+        message = f"nothing stands in {' or '.join(f'`{name}`' for name in names)}"
+        return replace(finding, message=message, remedy="fill it" if len(names) == 1 else "fill one of these columns")
+    return replace(finding, message=_FIELD.sub(_column_of, finding.message))
+
+
+def _column_of(found: re.Match[str]) -> str:
+    names = (name for name, (path, _) in COLUMNS.items() if ".".join(map(str, path)) == found[1])
+    return f"column `{next(names, found[1])}`: "
 
 
 def _split(lines: Sequence[str], shown: str) -> tuple[list[str], list[tuple[int, list[str]]], list[Finding]]:

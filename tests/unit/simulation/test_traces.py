@@ -126,9 +126,52 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path, cluster: ClusterPlan) -> 
     found = findings(tmp_path, text, cluster)
     assert [(finding.id, finding.where.line) for finding in found] == [
         ("time-negative", 7),
+        ("team-unknown", 8),
         ("int-type", 14),
         ("team-unknown", 15),
         ("team-unknown", 16),
+    ]
+
+
+BAD = "  - {team: nlpp, arrives: -5s, priority: hihg, per_pod: {accelerators: 100}, instance_type: ml.p5.48xlarge}\n"
+
+
+@pytest.mark.parametrize(
+    ("job", "wanted"),
+    [
+        (BAD, "pod-too-large priority-class-unknown team-unknown time-negative"),
+        (BAD.replace("arrives: -5s", "pods: 0"), "greater-than-equal pod-too-large priority-class-unknown team-unknown"),
+        (BAD.replace("100", "many"), "int-type priority-class-unknown team-unknown time-negative"),
+        (BAD.replace("ml.p5.48xlarge", "5"), "priority-class-unknown string-type team-unknown time-negative"),
+        (BAD.replace("ml.p5.48xlarge", "ml.none"), "instance-type-unknown priority-class-unknown team-unknown time-negative"),
+        (
+            BAD.replace("100}", "1}, topology: {required: a.b/c}"),
+            "priority-class-unknown team-unknown time-negative topology-level",
+        ),
+        (BAD.replace("priority: hihg", "name: big"), "job-twice pod-too-large team-unknown time-negative"),
+        ("  - {team: nlpp, arrives: -5s}\n", "missing-key team-unknown time-negative"),
+        ("  - {team: nlpp}\n", "missing-key team-unknown"),
+        ("  - {tem: nlpp, per_pod: {vcpu: 1}}\n", "unknown-key"),  # no word of a team that is missing
+        ("  - {team: nlpp, per_pod: whole_node, instanc_type: ml.p5.48xlarge}\n", "team-unknown unknown-key"),
+        ("  - {team: nlpp, zzzz: 1}\n", "team-unknown unknown-key"),
+    ],
+)
+def test_of_a_job_with_a_mistake_the_sound_fields_are_checked(
+    tmp_path: Path, cluster: ClusterPlan, job: str, wanted: str
+) -> None:
+    found = findings(tmp_path, GOOD + job, cluster)
+    assert sorted(finding.id for finding in found) == wanted.split()
+    assert {finding.where.line for finding in found} == {16}
+
+
+def test_defaults_with_a_mistake_are_held_against_no_job(tmp_path: Path, cluster: ClusterPlan) -> None:
+    """What a default says soundly stands for the jobs; what it says wrongly is told once, not as missing in each job."""
+    text = "apiVersion: hyperpod-platform/v1\ndefaults: {team: alpa, per_pod: {vcpu: x}, runs_for: 0s}\njobs:\n  - {}\n"
+    found = findings(tmp_path, text, cluster)
+    assert sorted((finding.id, finding.where.line) for finding in found) == [
+        ("duration", 2),
+        ("float-type", 2),
+        ("team-unknown", 2),
     ]
 
 

@@ -82,10 +82,38 @@ def test_a_mistake_is_told_with_its_line_and_column(
 def test_all_mistakes_of_all_rows_are_told_at_once(tmp_path: Path, cluster: ClusterPlan) -> None:
     text = GOOD.replace("first,beta,0", "first,bta,-1").replace(",beta,90,1h", ",beta,90,1h,,").replace("low", "lo")
     assert of(tmp_path, text, cluster) == [
+        ("team-unknown", 3, 7),
         ("time-negative", 3, 11),
         ("csv-row", 4, 1),
         ("priority-class-unknown", 6, 44),
     ]
+
+
+def test_of_a_row_with_a_mistake_the_other_cells_are_checked_and_columns_are_named(tmp_path: Path, cluster: ClusterPlan) -> None:
+    text = "team,arrives,runs_for,pods,accelerators,instance_type,required_topology\n"
+    text += "foo,-5,10,0,100,ml.p5.48xlarge,\nbeta,0,1h,2,one,ml.nothing,no label\n,0,1h,x,,,\n"
+    found = findings(tmp_path, text, cluster, name="trace.csv")
+    assert [(one.where.line, one.where.column, one.id) for one in found] == [
+        (2, 1, "team-unknown"),
+        (2, 5, "time-negative"),
+        (2, 11, "greater-than-equal"),
+        (2, 13, "pod-too-large"),
+        (3, 13, "int-type"),
+        (3, 17, "instance-type-unknown"),
+        (3, 28, "label-key"),
+        (4, 1, "missing-key"),
+        (4, 1, "missing-key"),
+        (4, 7, "int-type"),
+    ]
+    told = [one.message for one in found]
+    assert told[1] == "column `arrives`: `-5` lies before the beginning"
+    assert told[4] == "column `accelerators`: `one` is not a whole number"
+    assert told[6].startswith("column `required_topology`: ")
+    assert told[7:9] == [
+        "nothing stands in `team`",
+        "nothing stands in `whole_node` or `accelerators` or `vcpu` or `memory_gib`",
+    ]
+    assert not any("jobs." in message for message in told)
 
 
 def test_a_header_below_a_line_that_is_no_csv(tmp_path: Path, cluster: ClusterPlan) -> None:
