@@ -67,6 +67,11 @@ def report(
                 return cannot_write(output, error)
     if not as_json:
         say(f"wrote {output}{'' if found.live else ', from the plan alone'}")
+    if figures is not None:
+        from reports.html.simulation import foreign
+
+        for sentence in foreign(figures, platform.name, names):
+            say(f"{simulation}: {sentence}")
     problems = {name: look.problem for name, look in looks.items() if look and look.problem}
     for name, problem in problems.items():
         say(f"{name}: {problem}")

@@ -13,6 +13,7 @@ from cli.console import Ended, console, print_json, progress, say
 from cli.context import JsonOption, StackOption, cannot_write, planned, root_of
 from cli.job import complete_team
 from config.findings import ConfigError
+from config.stack import environment_of
 from governance.choice import running_cluster
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - options
             return code
         options = Options(runs, tick, until, fidelity.value)
         result = replayed(sides, found, options, shown)
-    return _told(sides, result, html, as_json=as_json)
+    return _told(sides, result, environment_of(root, stack), html, as_json=as_json)
 
 
 def _only_with(given: Mapping[str, bool], source: str) -> None:
@@ -199,18 +200,17 @@ def _live(root: Path, stack: str, cluster: str | None, shown: ConsoleProgress) -
         raise UnreachableError(f"{found.name}: {error}") from None
 
 
-def _told(sides: Sequence[Side], result: Simulated, html: Path | None, *, as_json: bool) -> int:
+def _told(sides: Sequence[Side], result: Simulated, environment: str, html: Path | None, *, as_json: bool) -> int:
     from reports import simulation as reports
     from simulation.results.compare import compare
 
-    backend, trace = sides[-1].plan.policy.backend, result.trace
-    data: dict[str, Any]
+    backend, trace, names = sides[-1].plan.policy.backend, result.trace, [side.name for side in sides]
     if len(result.sides) == 2:
         comparison = compare(*result.sides)
-        data = reports.comparison_as_dict(comparison, trace, backend)
+        data = reports.comparison_as_dict(comparison, trace, backend, environment, sides=names, interrupted=not result.complete)
         lines = reports.comparison_renderables(comparison, data["about"])
     else:
-        data = reports.as_dict(result.sides[0], trace, backend)
+        data = reports.as_dict(result.sides[0], trace, backend, environment, side=names[0], interrupted=not result.complete)
         lines = reports.renderables(result.sides[0], data["about"])
     if as_json:
         print_json(data)

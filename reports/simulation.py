@@ -52,14 +52,33 @@ def about(runs: Runs, trace: Trace, backend: str) -> list[str]:
     return [*told, *(f"{note[:1].upper()}{note[1:]}." for note in trace.notes)]
 
 
-def as_dict(runs: Runs, trace: Trace, backend: str) -> dict[str, Any]:
-    """One simulation, JSON-ready."""
-    return {"trace": _trace(trace), **_model(backend), "about": about(runs, trace, backend), **spread.as_dict(runs)}
+def as_dict(
+    runs: Runs, trace: Trace, backend: str, environment: str = "", *, side: str = "", interrupted: bool = False
+) -> dict[str, Any]:
+    """One simulation, JSON-ready; also what an interrupted comparison leaves of one side.
+
+    `side`: a revision, or the working tree; `interrupted`: whether the whole was, even where this side's figures are complete.
+    """
+    return {
+        **_head(runs, trace, backend, environment, interrupted=interrupted),
+        "side": side,
+        **spread.as_dict(runs),
+    }
 
 
-def comparison_as_dict(found: Comparison, trace: Trace, backend: str) -> dict[str, Any]:
-    """Two sides and what changes, JSON-ready. `backend`: the one after the change."""
-    return {"trace": _trace(trace), **_model(backend), "about": about(found.after, trace, backend), **found.as_dict()}
+def comparison_as_dict(
+    found: Comparison,
+    trace: Trace,
+    backend: str,
+    environment: str = "",
+    *,
+    sides: Sequence[str] = ("", ""),
+    interrupted: bool = False,
+) -> dict[str, Any]:
+    """Two sides and what changes, JSON-ready. `backend`: the one after the change; `sides`: names of before and after."""
+    data = found.as_dict()
+    named = {key: {"side": name, **data[key]} for key, name in zip(("before", "after"), sides, strict=True)}
+    return {**_head(found.after, trace, backend, environment, interrupted=interrupted), **data, **named}
 
 
 def renderables(runs: Runs, told: Sequence[str]) -> Iterator[RenderableType]:
@@ -89,6 +108,16 @@ def _lines(told: Sequence[str]) -> Iterator[RenderableType]:
 
     yield from (Text(line) for line in told)
     yield Text("")
+
+
+def _head(runs: Runs, trace: Trace, backend: str, environment: str, *, interrupted: bool) -> dict[str, Any]:
+    return {
+        "environment": environment,
+        "interrupted": interrupted,
+        "trace": _trace(trace),
+        **_model(backend),
+        "about": about(runs, trace, backend),
+    }
 
 
 def _trace(trace: Trace) -> dict[str, Any]:

@@ -46,7 +46,7 @@ def report_page(report: Report) -> str:
         waived=[f for f in report.findings if f.waived],
         drawings=[(one, inline(one.svg, f"map{index}", one.title, one.text, {})) for index, one in enumerate(report.drawings)],
         more_style="".join(dict.fromkeys(styles(one.svg) for one in report.drawings)),
-        **_simulation(report.simulation),
+        **_simulation(report.simulation, (report.environment, [one.name for one in report.clusters])),
     )
 
 
@@ -57,10 +57,10 @@ def simulation_page(figures: Mapping[str, Any], made_at: datetime) -> str:
     return _page("simulation.html", heading=heading, made_at=made_at, **_simulation(figures))
 
 
-def _simulation(figures: Mapping[str, Any] | None) -> dict[str, Any]:
+def _simulation(figures: Mapping[str, Any] | None, report: tuple[str, list[str]] | None = None) -> dict[str, Any]:
     if figures is None:
         return {"simulation": None}
-    return {"simulation": simulation_part(figures), "job_columns": JOB_COLUMNS, "use_columns": USE_COLUMNS}
+    return {"simulation": simulation_part(figures, report), "job_columns": JOB_COLUMNS, "use_columns": USE_COLUMNS}
 
 
 def _page(template: str, more_style: str = "", **values: Any) -> str:

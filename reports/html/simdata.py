@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
@@ -123,6 +123,8 @@ class Side(_Data):
     """The replays of one declaration."""
 
     cluster: str
+    side: str = ""
+    """A git revision, or the working tree."""
     kueue: str
     fidelity: str
     tick_s: Number
@@ -149,6 +151,12 @@ class Result(_Data):
     in_words: tuple[str, ...] = ()
     about: tuple[str, ...] = ()
     """What decided, and what the figures are worth."""
+    environment: str = ""
+    """Empty in what earlier releases printed."""
+    interrupted: bool = False
+
+
+_OF_THE_WHOLE: Final = ("about", "environment", "interrupted")
 
 
 def results(figures: Any) -> list[Result]:
@@ -165,8 +173,8 @@ def results(figures: Any) -> list[Result]:
 def _result(figures: Any) -> Result:
     paired = isinstance(figures, dict) and "after" in figures
     try:
-        about = figures.get("about", ()) if isinstance(figures, dict) else ()
-        return TypeAdapter(Result).validate_python(figures if paired else {"after": figures, "about": about})
+        whole = {key: figures[key] for key in _OF_THE_WHOLE if key in figures} if isinstance(figures, dict) else {}
+        return TypeAdapter(Result).validate_python(figures if paired else {"after": figures, **whole})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         path = first["loc"] if paired or first["loc"][0] != "after" else first["loc"][1:]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from config.findings import printable
 from governance.units import CPU, is_device
 from reports.html.charts import Bar, Chart, bar_chart
 from reports.html.sections import Tile
@@ -32,6 +33,12 @@ class Part:
     compute: tuple[Row, ...]
     never: tuple[Stuck, ...]
     waiting: tuple[Stuck, ...]
+    environment: str
+    """Empty where the file doesn't say."""
+    cut: bool
+    """Whether an interruption left fewer runs or sides than were asked for, each in full."""
+    foreign: str
+    """Where it stands on a report on something else: that it does; empty otherwise."""
 
 
 def misfit(figures: Any) -> str:
@@ -43,12 +50,26 @@ def misfit(figures: Any) -> str:
     return ""
 
 
-def simulation_part(figures: Any) -> list[Part]:
-    """What a page shows, by cluster. Raises ValueError as `results` does."""
-    return [_cluster(index, one) for index, one in enumerate(results(figures))]
+def simulation_part(figures: Any, report: tuple[str, Collection[str]] | None = None) -> list[Part]:
+    """What a page shows, by cluster. `report`: the environment and clusters of the page. Raises ValueError as `results` does."""
+    return [_cluster(index, one, _foreign(one, *report) if report else "") for index, one in enumerate(results(figures))]
 
 
-def _cluster(index: int, one: Result) -> Part:
+def foreign(figures: Any, environment: str, clusters: Collection[str]) -> list[str]:
+    """Sentences on simulations of another environment, or of a cluster that a report on these doesn't show."""
+    return [printable(said) for one in results(figures) if (said := _foreign(one, environment, clusters))]
+
+
+def _foreign(one: Result, environment: str, clusters: Collection[str]) -> str:
+    if one.environment and one.environment != environment:
+        of = f"environment {one.environment}, cluster {one.after.cluster}"
+        return f"the simulation is of {of}; this report is on {environment}."
+    if one.after.cluster not in clusters:
+        return f"the simulation is of cluster {one.after.cluster}; this report is on {environment}: {', '.join(clusters)}."
+    return ""
+
+
+def _cluster(index: int, one: Result, elsewhere: str) -> Part:
     before, after = one.before, one.after
     names = list(dict.fromkeys((*(before.teams if before else ()), *after.teams)))
     pairs = [(name, (before.teams.get(name) if before else None, after.teams.get(name))) for name in names]
@@ -83,6 +104,9 @@ def _cluster(index: int, one: Result) -> Part:
         tuple(use_rows(names, before, after)),
         after.can_never_run,
         after.waiting_at_end,
+        one.environment,
+        one.interrupted and after.complete,
+        elsewhere,
     )
 
 

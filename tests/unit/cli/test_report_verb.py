@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from html_support import project as small
-from simulated import compared
+from simulated import alone, compared
 
 from cli.main import run
+from config.findings import printable
 
 
 @pytest.fixture
@@ -51,7 +53,31 @@ def test_a_simulation_is_taken_in(project: Path) -> None:
     figures, page = project / "figures.json", project / "page.html"
     figures.write_text(json.dumps(compared()))
     assert hpctl(project, "--plan-only", "--simulation", str(figures), "--output", str(page)) == 0
-    assert "Simulation: before and after" in page.read_text()
+    assert "Simulation of cluster main: before and after" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("environment", "cluster", "said"),
+    [
+        ("main", "main", ""),
+        ("staging", "main", "the simulation is of environment staging, cluster main; this report is on main."),
+        ("sta\x1bging", "main", r"the simulation is of environment sta\x1bging, cluster main; this report is on main."),
+        ("main", "west", "the simulation is of cluster west; this report is on main: main."),
+    ],
+)
+@pytest.mark.parametrize("sides", [alone, compared])
+def test_a_simulation_of_something_else_is_said(
+    project: Path, sides: Any, environment: str, cluster: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures, page = project / "figures.json", project / "page.html"
+    data = sides() | {"environment": environment}
+    data.get("after", data)["cluster"] = cluster
+    figures.write_text(json.dumps(data))
+    assert hpctl(project, "--plan-only", "--simulation", str(figures), "--output", str(page)) == 0
+    told, shown = capsys.readouterr().err, page.read_text()
+    assert f"<h2>Simulation of {printable(environment)}, cluster {cluster}" in shown
+    assert (f"{figures}: {said}" in told) if said else (str(figures) not in told)
+    assert (f"<b>Of something else:</b> {said}" in shown) if said else ("Of something else" not in shown)
 
 
 @pytest.mark.parametrize(

@@ -163,6 +163,29 @@ def test_a_base_that_isnt_there(hpctl: Hpctl, project: Path, base: str, capsys: 
     assert base in err
 
 
+def test_an_interrupted_comparison_names_the_side_that_is_left(
+    hpctl: Hpctl, project: Path, instant: type[Instant], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    commit = ["-c", "user.name=a", "-c", "user.email=a@example.com", "commit", "--quiet", "--message", "first"]
+    for arguments in (["init", "--quiet"], ["add", "."], commit):
+        subprocess.run(["git", "-C", str(project), *arguments], check=True)  # noqa: S607
+    both = ("trace.yaml", "--base", "HEAD", "--runs", "1", "--json")
+    assert hpctl(*both) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["before"]["side"], found["after"]["side"], found["interrupted"]) == ("HEAD", "the working tree", False)
+    replayed = instant.run
+
+    def once(self: Instant, *arguments: Any) -> Replay:
+        if len(instant.seen) > 2:
+            raise KeyboardInterrupt
+        return replayed(self, *arguments)
+
+    monkeypatch.setattr(instant, "run", once)
+    assert hpctl(*both) == 130
+    found = json.loads(capsys.readouterr().out)
+    assert (found["side"], found["interrupted"], found["complete"], "before" in found) == ("HEAD", True, True, False)
+
+
 BAD = """\
   - {name: whose, team: npl, arrives: 0s}
   - {name: before, team: nlp, arrives: -5m}
@@ -251,6 +274,8 @@ def test_json_is_data_alone(hpctl: Hpctl, instant: type[Instant], capsys: pytest
     found = json.loads(capsys.readouterr().out)
     assert {"trace", "backend", "model", "about", "overall", "teams", "compute", "runs", "tick_s", "until_s"} <= set(found)
     assert (found["backend"], found["model"], found["runs"]) == ("kueue", "same", 2)
+    named = {"environment": "own", "cluster": "main", "side": "the working tree", "interrupted": False}
+    assert named.items() <= {key: found[key] for key in named}.items()
     assert found["teams"]["nlp"]["finished"] == 1
 
 

@@ -54,6 +54,10 @@ def test_one_side_alone_has_no_before() -> None:
 def test_an_interrupted_one_says_so() -> None:
     found = alone() | {"complete": False}
     assert "<b>Interrupted:</b>" in simulation_page(found, NOW)
+    page = simulation_page(alone() | {"interrupted": True, "side": "v1.2", "environment": "prod"}, NOW)
+    assert "<b>Interrupted:</b> not all was replayed; these are 1 run of v1.2 alone." in page
+    assert "environment <b>prod</b>" in page
+    assert "<b>Interrupted:</b>" not in simulation_page(compared() | {"interrupted": False}, NOW)
 
 
 def _without(*path: str) -> Any:

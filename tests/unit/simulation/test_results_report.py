@@ -110,6 +110,16 @@ def test_data_has_everything_and_its_units(plan: ClusterPlan) -> None:
     named({key: data[key] for key in ("overall", "teams", "priority_classes", "compute")})
 
 
+def test_data_name_environment_and_side_in_both_forms(plan: ClusterPlan) -> None:
+    left = as_dict([figures(plan)], TRACE, "kueue", "prod", side="v1", interrupted=True)
+    assert (left["environment"], left["side"], left["interrupted"], left["complete"]) == ("prod", "v1", True, True)
+    both = compare([figures(plan)], [figures(plan, wait=1800)])
+    data = comparison_as_dict(both, TRACE, "kueue", "prod", sides=("v1", "here"))
+    assert (data["environment"], data["interrupted"]) == ("prod", False)
+    assert (data["before"]["side"], data["after"]["side"]) == ("v1", "here")
+    assert {key: left[key] for key in data["before"]} == data["before"], "one side alone has what it has beside another"
+
+
 def test_a_comparison_says_it_in_words_first(plan: ClusterPlan) -> None:
     found = compare([figures(plan)], [figures(plan, wait=1800)])
     lines = text(comparison_renderables(found, ["About."])).splitlines()
