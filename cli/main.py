@@ -121,5 +121,5 @@ def run(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has gone
         return 0
     if result == INTERRUPTED:  # typer makes this of Ctrl-C
-        say("interrupted; the same command goes on, or starts anew")
+        say("interrupted; the same command continues, or starts anew")
     return result if isinstance(result, int) else 0

@@ -248,8 +248,15 @@ class Ledger:
                 return True
         return False
 
-    def differences(self, told: Mapping[str, Account]) -> list[str]:
-        """Queues whose accounts aren't at rest, or not yet as the watch shows them."""
+    def looked_at(self, told: Mapping[str, Account]) -> list[str]:
+        """Jobs that wait in queues in which Kueue still has somebody to look at."""
+        return sorted(name for name in self.waiting if told.get(self._queue(name), Account()).active)
+
+    def differences(self, told: Mapping[str, Account], *, in_vain: bool = False) -> list[str]:
+        """Queues whose accounts aren't at rest, or not yet as the watch shows them.
+
+        `in_vain`: whom Kueue would look at has been looked at for long without anything coming of it, and counts as told.
+        """
         waiting = Counter(self._queue(name) for name in self.waiting | self.blocked())
         awaited = Counter(self.root(self._jobs[name]) for name in self.withheld)
         wrong = []
@@ -257,7 +264,7 @@ class Ledger:
             queue = team.cluster_queue
             found, wanted = told.get(queue, Account()), Account(0, waiting[queue], self._running[queue])
             # Until its quota is returned, Kueue looks at nobody in a queue but at the Workload for which it evicted another.
-            if awaited[self._roots[team.name]]:
+            if in_vain or awaited[self._roots[team.name]]:
                 found = Account(0, found.inadmissible + found.active, found.reserving)
             if found != wanted:
                 wrong.append(f"{queue}: {found}, not {wanted}")

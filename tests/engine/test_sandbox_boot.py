@@ -167,8 +167,10 @@ def test_a_job_is_admitted_and_finishes(api: Connection, queue: str) -> None:
     jobs = f"/apis/batch/v1/namespaces/{queue}/jobs"
     assert api.request("POST", jobs, job("train", 8)).body["spec"]["suspend"] is True
     eventually(lambda: condition(api.request("GET", f"{jobs}/train").body, "Complete") == "True")
-    (workload,) = api.request("GET", f"{KUEUE}/namespaces/{queue}/workloads").body["items"]
-    assert (condition(workload, "Admitted"), condition(workload, "Finished")) == ("True", "True")
+    workloads = f"{KUEUE}/namespaces/{queue}/workloads"
+    eventually(lambda: [condition(one, "Finished") for one in api.request("GET", workloads).body["items"]] == ["True"])
+    (workload,) = api.request("GET", workloads).body["items"]
+    assert condition(workload, "Admitted") == "True"
     (pod,) = api.request("GET", f"/api/v1/namespaces/{queue}/pods").body["items"]
     assert pod["spec"]["nodeName"].startswith("gpu-")
 

@@ -52,8 +52,8 @@ def test_interrupted_while_it_loads(capsys: pytest.CaptureFixture[str], monkeypa
 @pytest.mark.parametrize(
     ("error", "code", "said"),
     [
-        (KeyboardInterrupt(), 130, "interrupted; the same command goes on, or starts anew\n"),
-        (typer.Abort(), 130, "interrupted; the same command goes on, or starts anew\n"),
+        (KeyboardInterrupt(), 130, "interrupted; the same command continues, or starts anew\n"),
+        (typer.Abort(), 130, "interrupted; the same command continues, or starts anew\n"),
         (Ended(130), 130, ""),
     ],
 )

@@ -333,3 +333,16 @@ def test_an_eviction_whose_admission_never_comes_counts_after_a_moment(
     found.see(overtaken(kueue), "a")
     found.overtaken()
     assert (found.leaving, [one.kind for one in found.events]) == ({"a"}, ["arrived", "admitted", "preempted"])
+
+
+def test_whom_kueue_looks_at_in_vain_counts_as_told(plan: ClusterPlan) -> None:
+    found, clock, (kueue,) = ledger(plan, job("a"))
+    found.arrived(clock.arriving(0))
+    found.see(kueue.waits(), "a")
+    queue = plan.teams["alpha"].cluster_queue
+    told = {queue: Account(1, 0, 0)}
+    assert found.looked_at(told) == ["a"]
+    assert [one.partition(":")[0] for one in found.differences(told)] == [queue]
+    assert found.differences(told, in_vain=True) == []
+    assert found.differences({queue: Account(1, 1, 0)}, in_vain=True) != []
+    assert found.looked_at({queue: Account(0, 1, 0)}) == []
