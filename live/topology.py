@@ -14,7 +14,7 @@ from governance.topologymap.model import Amounts, Flavor, Hold, Layout, Node, To
 from governance.topologymap.placement import Wish
 from governance.units import PODS
 from live.kube import Reader
-from live.topologyamounts import amounts, requests
+from live.podamounts import amounts_of, pod_amounts
 
 Object = dict[str, Any]
 KUEUE: Final = "/apis/kueue.x-k8s.io"
@@ -74,7 +74,9 @@ def declared_layout(cluster: ClusterPlan) -> Layout:
     return Layout(
         cluster.name,
         False,
-        tuple(Node(spec.name, spec.labels, amounts(spec.capacity), amounts(spec.allocatable), spec.taints) for spec in specs),
+        tuple(
+            Node(spec.name, spec.labels, amounts_of(spec.capacity), amounts_of(spec.allocatable), spec.taints) for spec in specs
+        ),
         tuple(
             Flavor(
                 flavor.name,
@@ -141,7 +143,7 @@ def _value(level: Object, index: int) -> str:
 def per_pod_of(assignment: Object) -> Amounts:
     """What one pod of an admitted pod set takes, as Kueue counts it."""
     count = assignment.get("count") or 0
-    usage = amounts(assignment.get("resourceUsage") or {})
+    usage = amounts_of(assignment.get("resourceUsage") or {})
     return {resource: amount // count for resource, amount in usage.items()} if count else {}
 
 
@@ -173,7 +175,7 @@ def _nodes(found: Iterable[Object], pods: Iterable[Object]) -> Iterator[Node]:
     for pod in pods:
         name = pod["spec"].get("nodeName")
         if name:
-            asked = {**requests(pod["spec"]), PODS: 1}
+            asked = {name: amount for name, amount in pod_amounts(pod["spec"]).items() if amount} | {PODS: 1}
             kinds = ((used, True), (foreign, not _has_topology(pod)), (resident, _stays(pod)))
             for sums in (sums for sums, counts in kinds if counts):
                 sums.setdefault(name, Counter()).update(asked)
@@ -183,8 +185,8 @@ def _nodes(found: Iterable[Object], pods: Iterable[Object]) -> Iterator[Node]:
         yield Node(
             name,
             meta.get("labels") or {},
-            amounts(status.get("capacity") or {}),
-            amounts(status.get("allocatable") or {}),
+            amounts_of(status.get("capacity") or {}),
+            amounts_of(status.get("allocatable") or {}),
             tuple(Taint(one["key"], one.get("value", ""), one["effect"]) for one in spec.get("taints") or ()),
             has_condition(node, "Ready"),
             bool(spec.get("unschedulable")),

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from governance.sharing import Cell
 from governance.units import PODS
+from live.podamounts import pod_amounts
 from live.why import remedies
-from live.why.amounts import pod_amounts, words
+from live.why.amounts import words
 from live.why.context import Context, Need
 from live.why.dispatch import dispatches
 from live.why.fairness import claim
@@ -259,7 +260,7 @@ def _on_nodes(context: Context, flavor: str) -> dict[str, int]:
 
 
 def _allocatable(context: Context, flavor: str) -> str:
-    from live.why.amounts import amounts_of
+    from live.podamounts import amounts_of
 
     labels = (context.snapshot.flavors[flavor]["spec"].get("nodeLabels") or {}).items()
     nodes = [n for n in context.snapshot.nodes.values() if labels <= (n["metadata"].get("labels") or {}).items()]

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from governance.sharing import Cell
-from live.why.amounts import Amounts
+from live.podamounts import Amounts
 from live.why.objects import Object, asks_topology, matches, pod_sets, requests_of, untolerated
 from live.why.snapshot import Snapshot
 

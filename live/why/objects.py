@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from governance.sharing import Cell
 from governance.units import total
-from live.why.amounts import Amounts, amounts_of, pod_amounts
+from live.podamounts import Amounts, amounts_of, pod_amounts
 
 Object = Mapping[str, Any]
 TOPOLOGY_FIELDS: Final = ("required", "preferred", "unconstrained", "podSetSliceRequiredTopology")

@@ -8,7 +8,8 @@ from typing import Final, TypeVar
 
 from config.environment import HOSTNAME
 from governance.units import PODS, times, total
-from live.why.amounts import Amounts, minus, pod_amounts
+from live.podamounts import Amounts, pod_amounts
+from live.why.amounts import minus
 from live.why.objects import admission, domains_of, holds_quota, labels_of, pod_sets, uid_of
 from live.why.snapshot import Snapshot
 

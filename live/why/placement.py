@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from governance.units import total
-from live.why.amounts import Amounts, amounts_of, minus, pod_amounts, pods_that_fit
+from live.podamounts import Amounts, amounts_of, pod_amounts
+from live.why.amounts import minus, pods_that_fit
 from live.why.flavors import affinity_terms, levels_of, topology_of
 from live.why.objects import Object, is_true, labels_of, matches, name_of, untolerated
 from live.why.occupancy import Domain, Occupancy, domain_key, occupancy_of

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from governance.sharing import Cell, Member, Quota, potentials, shared, supplies
-from live.why.amounts import amount_of
+from live.podamounts import amount_of
 from live.why.objects import Object, holds_quota, uid_of, usage_of
 from live.why.snapshot import Snapshot
 

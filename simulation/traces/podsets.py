@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from governance.names import INSTANCE_TYPE_LABEL, PREFERRED_TOPOLOGY, REQUIRED_TOPOLOGY
 from governance.units import CPU, MEMORY, is_device
-from live.topologyamounts import requests
+from live.podamounts import pod_amounts
 from simulation.cases import Placement
 
 Object = Mapping[str, Any]
@@ -69,7 +69,7 @@ def _part(pod_set: Object, excluded: tuple[str, ...]) -> Pods:
 
 def _each(spec: Object, excluded: tuple[str, ...]) -> dict[str, int]:
     """What one pod requests, in base units; of memory, a part of one counts as a whole."""
-    asked = {resource: amount for resource, amount in requests(spec).items() if amount and not resource.startswith(excluded)}
+    asked = {resource: amount for resource, amount in pod_amounts(spec).items() if amount and not resource.startswith(excluded)}
     return {resource: -(-amount // _MIB) if resource == MEMORY else amount for resource, amount in asked.items()}
 
 

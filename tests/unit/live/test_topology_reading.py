@@ -9,8 +9,8 @@ import pytest
 from governance.nodes import Taint
 from governance.topologymap.model import Hold, Toleration
 from governance.topologymap.placement import Wish, verify_all
+from live.podamounts import amounts_of, pod_amounts
 from live.topology import assigned_domains, read_cluster, wish_of
-from live.topologyamounts import amounts, requests
 from live.topologyjobs import namespaces_of, podsets
 from sandbox.progress import SilentProgress
 
@@ -208,26 +208,26 @@ def test_requests_of_a_pod_are_those_that_the_scheduler_counts() -> None:
     def container(cpu: str, **more: Any) -> Object:
         return {"resources": {"requests": {"cpu": cpu}}, **more}
 
-    assert requests({"containers": [container("1"), container("500m")]}) == {"cpu": 1500}
-    assert requests({"containers": [container("1")], "initContainers": [container("3"), container("2")]}) == {"cpu": 3000}
+    assert pod_amounts({"containers": [container("1"), container("500m")]}) == {"cpu": 1500}
+    assert pod_amounts({"containers": [container("1")], "initContainers": [container("3"), container("2")]}) == {"cpu": 3000}
     sidecars = [container("2"), container("1", restartPolicy="Always"), container("2")]
-    assert requests({"containers": [container("1")], "initContainers": sidecars}) == {"cpu": 3000}
-    assert requests({"containers": [container("4")], "initContainers": sidecars}) == {"cpu": 5000}
-    assert requests({"containers": [container("1")], "overhead": {"cpu": "250m", "memory": "1Mi"}}) == {
+    assert pod_amounts({"containers": [container("1")], "initContainers": sidecars}) == {"cpu": 3000}
+    assert pod_amounts({"containers": [container("4")], "initContainers": sidecars}) == {"cpu": 5000}
+    assert pod_amounts({"containers": [container("1")], "overhead": {"cpu": "250m", "memory": "1Mi"}}) == {
         "cpu": 1250,
         "memory": 1 << 20,
     }
-    assert requests({"containers": [container("1")], "resources": {"requests": {"cpu": "2"}}}) == {"cpu": 2000}
-    assert requests({"containers": [{}]}) == {}
+    assert pod_amounts({"containers": [container("1")], "resources": {"requests": {"cpu": "2"}}}) == {"cpu": 2000}
+    assert pod_amounts({"containers": [{}]}) == {}
     limited = container("1") | {"resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2", GPU: "4"}}}
-    assert requests({"containers": [limited]}) == {"cpu": 1000, GPU: 4}, "a limit without a request is the request"
-    assert amounts({"cpu": "0.1", "memory": "1.5Gi", GPU: "1k", "pods": 3}) == {
+    assert pod_amounts({"containers": [limited]}) == {"cpu": 1000, GPU: 4}, "a limit without a request is the request"
+    assert amounts_of({"cpu": "0.1", "memory": "1.5Gi", GPU: "1k", "pods": 3}) == {
         "cpu": 100,
         "memory": 3 << 29,
         GPU: 1000,
         "pods": 3,
     }
-    assert amounts({"cpu": "100u"}) == {"cpu": 1}, "rounded up, as Kueue does"
+    assert amounts_of({"cpu": "100u"}) == {"cpu": 1}, "rounded up, as Kueue does"
 
 
 def test_what_annotations_ask_for() -> None:

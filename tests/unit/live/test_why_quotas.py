@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from governance.sharing import Member, Quota, potentials
-from live.why.amounts import amount_of, pod_amounts, pods_that_fit, quantity_of
+from live.podamounts import amount_of, pod_amounts
+from live.why.amounts import pods_that_fit, quantity_of
 from live.why.quotas import Quotas
 
 CELL = ("h100", "nvidia.com/gpu")

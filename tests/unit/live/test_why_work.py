@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from live.podamounts import amount_of
 from live.why import find as finding
 from live.why import occupancy, running
-from live.why.amounts import amount_of
 from live.why.explain import explain
 from live.why.placement import Site, sites_of
 from live.why.snapshot import Snapshot
