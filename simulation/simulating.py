@@ -57,11 +57,9 @@ class Simulated:
 
     sides: tuple[tuple[Figures, ...], ...]
     """By side, the figures of its runs; a side that an interruption left without any is missing."""
-    replays: tuple[tuple[Replay, ...], ...]
     trace: Trace
     """What was replayed: without the jobs that arrive after its end."""
     complete: bool
-    tick: int
 
 
 def tick_of(trace: Trace) -> int:
@@ -80,7 +78,7 @@ def simulate(sides: Sequence[Side], trace: Trace, options: Options, progress: Pr
         where = Where(trace.source if options.until is None else "--until")
         raise ConfigError([problem_at("jobs-none", where, "no job arrives before the trace's end", "replay for longer")])
     tick = options.tick or tick_of(trace)
-    done = _Done(trace, [], [])
+    done = _Done(trace, [])
     try:
         for side in sides:
             done.begin()
@@ -90,7 +88,7 @@ def simulate(sides: Sequence[Side], trace: Trace, options: Options, progress: Pr
                 for run in range(options.runs):
                     try:
                         told = partial(_tell, progress, run, options.runs)
-                        replay = stage.run(jobs, Settings(tick, trace.until, options.fidelity), told)
+                        replay = stage.run(jobs, Settings(tick, trace.until), told)
                     except Interrupted as interrupted:
                         done.add(interrupted.replay, side)
                         raise
@@ -98,8 +96,8 @@ def simulate(sides: Sequence[Side], trace: Trace, options: Options, progress: Pr
     except KeyboardInterrupt:
         if not any(done.figures):
             raise
-        return done.result(tick, complete=False)
-    return done.result(tick, complete=True)
+        return done.result(complete=False)
+    return done.result(complete=True)
 
 
 def _title(side: Side, sides: Sequence[Side], runs: int) -> str:
@@ -116,16 +114,12 @@ def _tell(progress: Progress, run: int, runs: int, done: int, total: int) -> Non
 class _Done:
     trace: Trace
     figures: list[list[Figures]]
-    replays: list[list[Replay]]
 
     def begin(self) -> None:
         self.figures.append([])
-        self.replays.append([])
 
     def add(self, replay: Replay, side: Side) -> None:
-        self.replays[-1].append(replay)
         self.figures[-1].append(measure(replay, self.trace, side.plan))
 
-    def result(self, tick: int, *, complete: bool) -> Simulated:
-        figures = tuple(tuple(runs) for runs in self.figures if runs)
-        return Simulated(figures, tuple(tuple(runs) for runs in self.replays if runs), self.trace, complete, tick)
+    def result(self, *, complete: bool) -> Simulated:
+        return Simulated(tuple(tuple(runs) for runs in self.figures if runs), self.trace, complete)

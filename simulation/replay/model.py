@@ -22,7 +22,6 @@ class Settings:
     """Seconds of the trace's time, from 1: what arrives or ends within a tick is applied together, in no order."""
     until: int | None = None
     """Seconds of the trace's time that are replayed at most; None: until nothing more can happen."""
-    fidelity: Fidelity = "workloads"
 
 
 @dataclass(frozen=True, slots=True)

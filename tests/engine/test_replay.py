@@ -188,7 +188,7 @@ def test_jobs_with_pods_run_where_the_scheduler_puts_them_and_end_with_the_clock
         job("packed", 12, 3, "alone", nodes=1, topology=Placement(required=LEVEL)),
     ]
     with Stage(plan_of(alone={"sharing": {"strategy": "dont_lend"}}), "pods", "pods", SilentProgress()) as own:
-        replay = own.run(jobs, Settings(TICK, fidelity="pods"))
+        replay = own.run(jobs, Settings(TICK))
         assert own.server.get("/api/v1/pods")["items"] == []
     assert told(replay, "admitted", "preempted", "finished") == [
         (0, "admitted", "own"),

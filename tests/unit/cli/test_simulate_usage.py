@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from cli.main import app, run
 from governance.model import ClusterPlan
-from simulation.replay.model import Event, Replay, Settings
+from simulation.replay.model import Event, Fidelity, Replay, Settings
 from simulation.traces.model import Job
 
 KIND = "ml.p5.48xlarge"
@@ -54,10 +54,11 @@ class Forbidden:
 class Instant:
     """A sandbox on which each job runs from its arrival."""
 
-    seen: list[tuple[tuple[str, ...], Settings]]
+    seen: list[tuple[tuple[str, ...], Settings, Fidelity]]
 
-    def __init__(self, plan: ClusterPlan, *_: Any) -> None:
+    def __init__(self, plan: ClusterPlan, _name: str, fidelity: Fidelity, *_: Any) -> None:
         self._plan = plan
+        self._fidelity = fidelity
 
     def __enter__(self) -> Self:
         return self
@@ -65,7 +66,7 @@ class Instant:
     def __exit__(self, *_: object) -> None: ...
 
     def run(self, jobs: Sequence[Job], settings: Settings, *_: Any) -> Replay:
-        Instant.seen.append((tuple(job.name for job in jobs), settings))
+        Instant.seen.append((tuple(job.name for job in jobs), settings, self._fidelity))
         events = [
             event
             for job in jobs
@@ -76,7 +77,7 @@ class Instant:
             )
         ]
         ordered = tuple(sorted(events, key=lambda event: event.at))
-        return Replay(self._plan.name, ordered, ordered[-1].at, settings.tick, settings.fidelity, "0.16.6")
+        return Replay(self._plan.name, ordered, ordered[-1].at, settings.tick, self._fidelity, "0.16.6")
 
 
 @pytest.fixture(autouse=True)
@@ -250,7 +251,7 @@ def test_who_arrives_at_the_end_is_left_out_wherever_the_end_is_said(
 ) -> None:
     (project / "short.yaml").write_text(TRACE + ("until: 1h\n" if in_file else ""))
     assert hpctl("short.yaml", "--json", "--runs", "1", *(() if in_file else ("--until", "1h"))) == 0
-    assert instant.seen == [(("first",), Settings(1, 3600, "workloads"))]
+    assert instant.seen == [(("first",), Settings(1, 3600), "workloads")]
     found = json.loads(capsys.readouterr().out)
     assert (found["trace"]["jobs"], found["trace"]["until_s"], found["overall"]["jobs"]) == (1, 3600, 1)
     assert found["trace"]["notes"] == ["1 jobs arrive when the trace has ended, and are left out"]
@@ -270,7 +271,7 @@ def test_a_drawn_load_has_its_defaults(hpctl: Hpctl, instant: type[Instant], cap
 
 def test_json_is_data_alone(hpctl: Hpctl, instant: type[Instant], capsys: pytest.CaptureFixture[str]) -> None:
     assert hpctl("trace.csv", "--json", "--runs", "2", "--fidelity", "pods", "--tick", "5m") == 0
-    assert [settings for _, settings in instant.seen] == [Settings(300, None, "pods")] * 2
+    assert [how for _, *how in instant.seen] == [[Settings(300, None), "pods"]] * 2
     found = json.loads(capsys.readouterr().out)
     assert {"trace", "backend", "model", "about", "overall", "teams", "compute", "runs", "tick_s", "until_s"} <= set(found)
     assert (found["backend"], found["model"], found["runs"]) == ("kueue", "same", 2)
