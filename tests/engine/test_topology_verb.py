@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from demo_support import path_of
@@ -183,17 +184,18 @@ def foreign(place: Place) -> Iterator[None]:
     path = "/api/v1/namespaces/default/pods"
     container = {"name": "c", "image": "i", "resources": {"limits": {GPU: "1"}}}
     numbers = (0, 1, 4, 8, 12, 16, 20, 24)
+    own = uuid4().hex[:8]  # kwok goes by names: it may still be at work on pods that a test before has deleted
     for number in numbers:
         spec = {"nodeName": f"h100-{number:03d}", "containers": [container], "terminationGracePeriodSeconds": 0}
         endless = {"pod-complete.stage.kwok.x-k8s.io/delay": "1h"}
-        pod = {"metadata": {"name": f"theirs-{number}", "annotations": endless}, "spec": spec}
+        pod = {"metadata": {"name": f"theirs-{own}-{number}", "annotations": endless}, "spec": spec}
         place.until(lambda pod=pod: _created(place.api, path, pod))  # type: ignore[misc]
     try:
         place.until(lambda: place.flavor()["resources"][GPU]["used"] == len(numbers))
         yield
     finally:
         for number in numbers:
-            place.api.request("DELETE", f"{path}/theirs-{number}", query={"gracePeriodSeconds": "0"})
+            place.api.request("DELETE", f"{path}/theirs-{own}-{number}", query={"gracePeriodSeconds": "0"})
 
 
 def _created(api: Connection, path: str, pod: Object) -> bool:
