@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from governance.sharing import Cell
 from live.why.declared import Declared
 from live.why.flavors import Option
-from live.why.objects import Object, labels_of, name_of, pod_sets, priority_of, queue_order, uid_of
+from live.why.objects import Object, labels_of, message_of, name_of, pod_sets, priority_of, queue_order, uid_of
 from live.why.quotas import Quotas, quotas_of
 from live.why.snapshot import Snapshot
 
+PREEMPTING = re.compile(r"Pending the preemption of (\d+) workload")
 _PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 
 
@@ -46,6 +48,12 @@ class Context:
         mine = queue_order(self.workload)
         found = [one for one in self.waiting() if self.snapshot.queue_name(one) == self.name and queue_order(one) < mine]
         return sorted(found, key=queue_order)
+
+    def preempting(self) -> Object | None:
+        """Another of the queue for whom Kueue waits until others have gone. It stays at the head until then, whatever others'
+        priorities are (`stickyWorkload` in pkg/cache/queue/cluster_queue.go of Kueue)."""
+        found = (one for one in self.waiting() if self.snapshot.queue_name(one) == self.name)
+        return next((one for one in found if PREEMPTING.search(message_of(one))), None)
 
     def waiting(self) -> list[Object]:
         """Other workloads that queue."""

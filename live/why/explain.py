@@ -18,13 +18,14 @@ from live.why.objects import (
     is_true,
     job_of,
     labels_of,
+    message_of,
     name_of,
     namespace_of,
     priority_of,
 )
 from live.why.running import halted, happened, held, held_at_end, placement
 from live.why.snapshot import Snapshot
-from live.why.waiting import message_of, waiting
+from live.why.waiting import waiting
 
 Events = Callable[[str, str], Sequence[Object]]
 """Reads the events of an object of a namespace."""

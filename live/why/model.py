@@ -47,6 +47,8 @@ class Reason(StrEnum):
     """It is admitted, and pods aren't scheduled."""
     PREEMPTING = "preempting"
     """Kueue has chosen workloads to preempt for it, and waits until they have gone."""
+    PREEMPTION_LOST = "preemption-lost"
+    """Kueue waits for a preemption that it has overwritten itself, and comes to nobody else in the queue."""
     PRIORITY_BEHIND = "priority-behind"
     """Others of its queue come first: a higher priority, or the same and older."""
     QUEUE_HELD = "queue-held"

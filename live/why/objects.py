@@ -19,6 +19,12 @@ def condition(item: Object, kind: str) -> Object:
     return next((one for one in found if one["type"] == kind), {})
 
 
+def message_of(workload: Object) -> str:
+    """Kueue's own words on why no quota is reserved."""
+    reserved = condition(workload, "QuotaReserved")
+    return str(reserved.get("message", "")) if reserved.get("status") == "False" else ""
+
+
 def is_true(item: Object, kind: str) -> bool:
     return condition(item, kind).get("status") == "True"
 

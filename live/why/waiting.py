@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from config.findings import did_you_mean
 from governance.names import PRIORITY_LABEL, QUEUE_LABEL
-from live.why.context import Context, context_of, priority_words
+from live.why.context import PREEMPTING, Context, context_of, priority_words
 from live.why.declared import Declared
 from live.why.dispatch import dispatch_of, oversized, to_be_dispatched, undispatched
 from live.why.fitting import unfitting
@@ -21,6 +20,8 @@ from live.why.objects import (
     is_active,
     is_true,
     labels_of,
+    message_of,
+    name_of,
     namespace_of,
     selected,
     shown,
@@ -28,7 +29,6 @@ from live.why.objects import (
 from live.why.remedies import behind
 from live.why.snapshot import Snapshot
 
-_PREEMPTING = re.compile(r"Pending the preemption of (\d+) workload")
 _UNREADY = "waiting for all admitted workloads to be in PodsReady condition"
 _INVALID = ("resource limits", "resources didn't satisfy LimitRange", "resource validation", "LimitRange")
 _CONTENDED = ("no longer fits after processing another workload", "overlapping preemption targets")
@@ -53,12 +53,6 @@ def _queueing(context: Context) -> list[Cause]:
     strict = context.queue["spec"].get("queueingStrategy") == "StrictFIFO"
     causes = [*order, *unfit] if strict else [*unfit, *order]
     return [*_passing(context), *causes] or [_nothing(context)]
-
-
-def message_of(workload: Object) -> str:
-    """Kueue's own words on why no quota is reserved."""
-    reserved = condition(workload, "QuotaReserved")
-    return str(reserved.get("message", "")) if reserved.get("status") == "False" else ""
 
 
 # -- what keeps Kueue from looking at quotas at all ----------------------------------------------------------------------
@@ -170,7 +164,7 @@ def _checks(workload: Object) -> Iterator[Cause]:
 
 def _passing(context: Context) -> Iterator[Cause]:
     said = message_of(context.workload)
-    found = _PREEMPTING.search(said)
+    found = PREEMPTING.search(said)
     if found:
         leaving = [
             one
@@ -178,12 +172,7 @@ def _passing(context: Context) -> Iterator[Cause]:
             if is_true(one, "Evicted")
             and context.workload["metadata"].get("uid", "-") in condition(one, "Preempted").get("message", "")
         ]
-        named = ", ".join(f"{shown(one)} ({context.owner(context.snapshot.queue_name(one))})" for one in leaving)
-        message = f"Kueue preempts {found[1]} workloads for it and waits until their pods have gone" + (
-            f": {named}" if named else ""
-        )
-        wait = Remedy("wait", "wait: pods end within their grace period", workloads=tuple(full_name(one) for one in leaving))
-        yield Cause(Reason.PREEMPTING, When.LATER, message, remedies=(wait,), numbers={"workloads": int(found[1])})
+        yield _preempting(context, leaving, int(found[1])) if leaving else _lost_preemption(context, int(found[1]))
     if _UNREADY in said:
         late = [one for one in context.snapshot.workloads.values() if holds_quota(one) and not is_true(one, "PodsReady")]
         message = (
@@ -191,6 +180,25 @@ def _passing(context: Context) -> Iterator[Cause]:
         )
         wait = Remedy("wait", "wait until their pods are ready, or time out", workloads=tuple(full_name(one) for one in late))
         yield Cause(Reason.GANG_TIMEOUT, When.LATER, message, remedies=(wait,))
+
+
+def _preempting(context: Context, leaving: list[Object], count: int) -> Cause:
+    named = ", ".join(f"{shown(one)} ({context.owner(context.snapshot.queue_name(one))})" for one in leaving)
+    message = f"Kueue preempts {count} workloads for it and waits until their pods have gone: {named}"
+    wait = Remedy("wait", "wait: pods end within their grace period", workloads=tuple(full_name(one) for one in leaving))
+    return Cause(Reason.PREEMPTING, When.LATER, message, remedies=(wait,), numbers={"workloads": count})
+
+
+def _lost_preemption(context: Context, count: int) -> Cause:
+    """Kueue writes admissions in the background. Where it preempts what it has just admitted, the late admission can overwrite
+    the eviction, and Kueue doesn't evict anew: it remembers that it has (`IssuePreemptions` in pkg/scheduler/preemption, 0.16.6).
+    """
+    message = (
+        f"Kueue waits for {count} workloads that it has preempted for it, and none is evicted: if this stays, it has overwritten "
+        f"the eviction itself, and comes to nobody else in queue {context.name} until those workloads end"
+    )
+    restart = "restart Kueue's manager, which then preempts anew: kubectl --namespace kueue-system rollout restart deployment"
+    return Cause(Reason.PREEMPTION_LOST, When.LATER, message, remedies=(Remedy("fix", restart),), numbers={"workloads": count})
 
 
 def _order(context: Context, unfit: bool) -> Iterator[Cause]:
@@ -201,6 +209,16 @@ def _order(context: Context, unfit: bool) -> Iterator[Cause]:
         flavors = _flavors(context, context.workload)
         ahead = [one for one in ahead if not flavors.isdisjoint(_flavors(context, one))]
     contended = any(words in message_of(context.workload) for words in _CONTENDED)
+    head = context.preempting()
+    if head is not None:
+        message = f"Kueue preempts for {shown(head)} of the same queue, and comes to nobody else there until it has the quota"
+        wait = Remedy(
+            "wait",
+            f"wait until it is admitted; `hpctl why {name_of(head)} --namespace {namespace_of(head)}` says more",
+            workloads=(full_name(head),),
+        )
+        yield Cause(Reason.PRIORITY_BEHIND, When.LATER, message, remedies=(wait,), numbers={"ahead": [full_name(head)]})
+        return
     if not ahead or not (strict or contended or unfit):
         return
     how = "the queue is strictly first in, first out" if strict else "what becomes free goes to them first"

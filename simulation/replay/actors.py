@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from governance.model import ClusterPlan
 from simulation.replay import workloads
-from simulation.replay.server import JSON_PATCH, MERGE_PATCH, RefusedError, Server
+from simulation.replay.server import JSON_PATCH, Server
 from simulation.traces.model import Job
 
 Object = dict[str, Any]
-_CONFLICT: Final = 409
 
 
 class Actor(Protocol):
@@ -70,13 +69,7 @@ class WorkloadActor:
         self._server.request("PATCH", f"{workloads.path(workload)}/status", workloads.finished(), JSON_PATCH)
 
     def release(self, workload: Object) -> bool:
-        try:
-            self._server.request("PATCH", f"{workloads.path(workload)}/status", workloads.released(workload), MERGE_PATCH)
-        except RefusedError as error:
-            if error.status != _CONFLICT:
-                raise
-            return False
-        return True
+        return self._server.patch_status(workloads.path(workload), workloads.released(workload))
 
     def job_of(self, workload: Object) -> str:
         return str(workload["metadata"]["name"])

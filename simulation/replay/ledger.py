@@ -14,7 +14,7 @@ from simulation.replay.accounts import Account
 from simulation.replay.clock import Clock
 from simulation.replay.lookups import layers, roots
 from simulation.replay.model import Event
-from simulation.replay.workloads import State
+from simulation.replay.workloads import Conditions, State
 from simulation.traces.model import Job
 
 Object = dict[str, Any]
@@ -25,9 +25,10 @@ ROUNDS: Final = 2
 between queues, by reclaiming what a queue owns. From the next eviction on, the job's pods take until the next tick to go."""
 _MANY: Final = 20
 
-_OVERTAKEN_FOR: Final = 0.5
+_OVERTAKEN_FOR: Final = 5.0
 """Seconds. Kueue writes admissions in the background, so one may be stored after the eviction that its next look at the queues
-leads to. Returning the quota in between would have the late admission count on top of what Kueue gave away meanwhile."""
+leads to. Returning the quota in between would have the late admission count on top of what Kueue gave away meanwhile. The late
+admission also overwrites the eviction, for which Kueue then waits for ever, with the whole queue behind whom it evicted for."""
 
 
 class Ledger:
@@ -46,6 +47,8 @@ class Ledger:
         self.waiting: set[str] = set()
         self.leaving: set[str] = set()
         """Evicted; their quota is to be returned."""
+        self.lost: dict[str, Conditions] = {}
+        """Jobs whose eviction Kueue has overwritten with the admission that it ends; the eviction is to be written again."""
         self.withheld: set[str] = set()
         """Evicted in a circle; their quota is to be returned in the next tick."""
         self.circles: dict[str, int] = {}
@@ -134,6 +137,9 @@ class Ledger:
         if name not in self._jobs:
             return
         before, now = self._states.get(name, "new"), workloads.state(workload)
+        self.lost.pop(name, None)
+        if before == "leaving" and now in ("reserved", "running"):
+            self.lost[name] = workloads.evictions(self.objects[name])
         self.objects[name], self._states[name] = workload, now
         if before == "new":
             self._names[workload["metadata"]["uid"]] = name
@@ -223,9 +229,16 @@ class Ledger:
         """The latest second of the wall clock by which Kueue ranks a job that these compete with; 0 where there is none."""
         return max((self._stamps.get(self.root(job), 0) for job in jobs), default=0)
 
+    def standing(self, name: str) -> str:
+        """A job and where it stands, for messages; a name that isn't a job's comes back as it is."""
+        if name not in self._jobs:
+            return name
+        word = workloads.last_word(self.objects[name]) if name in self.objects else ""
+        return f"{name} ({self._states.get(name, 'not seen')}{word and f': {word}'})"
+
     def undecided(self) -> set[str]:
         """Jobs that Kueue or the watch has to say something about before the tick can end."""
-        return self.open - self.blocked()
+        return (self.open | self.lost.keys()) - self.blocked()
 
     def blocked(self) -> set[str]:
         """Jobs that Kueue doesn't come to: it waits for quota that is withheld, and looks at nobody else in the queue."""
@@ -248,15 +261,8 @@ class Ledger:
                 return True
         return False
 
-    def looked_at(self, told: Mapping[str, Account]) -> list[str]:
-        """Jobs that wait in queues in which Kueue still has somebody to look at."""
-        return sorted(name for name in self.waiting if told.get(self._queue(name), Account()).active)
-
-    def differences(self, told: Mapping[str, Account], *, in_vain: bool = False) -> list[str]:
-        """Queues whose accounts aren't at rest, or not yet as the watch shows them.
-
-        `in_vain`: whom Kueue would look at has been looked at for long without anything coming of it, and counts as told.
-        """
+    def differences(self, told: Mapping[str, Account]) -> list[str]:
+        """Queues whose accounts aren't at rest, or not yet as the watch shows them."""
         waiting = Counter(self._queue(name) for name in self.waiting | self.blocked())
         awaited = Counter(self.root(self._jobs[name]) for name in self.withheld)
         wrong = []
@@ -264,7 +270,7 @@ class Ledger:
             queue = team.cluster_queue
             found, wanted = told.get(queue, Account()), Account(0, waiting[queue], self._running[queue])
             # Until its quota is returned, Kueue looks at nobody in a queue but at the Workload for which it evicted another.
-            if in_vain or awaited[self._roots[team.name]]:
+            if awaited[self._roots[team.name]]:
                 found = Account(0, found.inadmissible + found.active, found.reserving)
             if found != wanted:
                 wrong.append(f"{queue}: {found}, not {wanted}")

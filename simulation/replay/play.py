@@ -44,11 +44,6 @@ _STUCK_AFTER: Final = 180.0
 """Seconds without any change after which a tick counts as stuck; Kueue needs milliseconds."""
 _LOOK: Final = (0.01, 0.2)
 """Seconds between two looks at Kueue's accounts: at first, and at most."""
-_NUDGE_AFTER: Final = 5.0
-"""Seconds without any change in which Kueue counts a Workload as one to look at, and doesn't: seen once in many runs on a busy
-machine. Any change of the Workload wakes it."""
-_IN_VAIN_AFTER: Final = 15.0
-"""Seconds after which such a Workload counts as looked at in vain."""
 _LOOKS: Final = 3
 """How often Kueue's accounts must agree in addition where it waits for quota that is withheld, and so is never done."""
 
@@ -77,7 +72,6 @@ class Play:
         self._barrier = Barrier(server)
         self._changed = time.monotonic()
         self._left_waiting: frozenset[str] = frozenset()
-        self._nudged = False
         self._total = sum(3 if job.runs_for is not None else 2 for job in jobs)
 
     def run(self, on_progress: OnProgress) -> None:
@@ -116,7 +110,6 @@ class Play:
         with a delay, in which one that has just come would overtake them, as it seldom does where time passes by itself.
         """
         self._ledger.begin(at)
-        self._nudged = False
         done, expired = self._clock.ending(at)
         self._server.each(self._finish, done)
         self._ledger.finished(done)
@@ -175,7 +168,9 @@ class Play:
         while True:
             self._take(_LOOK[1] if ledger.undecided() or self._barrier.closing else 0.0)
             ledger.overtaken()
-            if ledger.leaving:
+            if ledger.lost:
+                self._evict_again()
+            elif ledger.leaving:
                 self._release()
             elif undecided := ledger.undecided():
                 self._raise_if_stuck("Kueue said nothing about", undecided)
@@ -208,11 +203,7 @@ class Play:
             told = accounts(self._server.plain(self._metrics))
             if self._take(0.0):
                 return False
-            still = time.monotonic() - self._changed
-            if still > _NUDGE_AFTER and not self._nudged:
-                self._nudge(self._ledger.looked_at(told))
-            in_vain = self._nudged and still > _IN_VAIN_AFTER
-            wrong = self._ledger.differences(told, in_vain=in_vain) + self._barrier.differences(told)
+            wrong = self._ledger.differences(told) + self._barrier.differences(told)
             looks += not wrong
             if looks > (_LOOKS if self._ledger.withheld else 0):
                 return True
@@ -221,17 +212,18 @@ class Play:
                 return False
             pause = min(2 * pause, _LOOK[1])
 
-    def _nudge(self, names: Iterable[str]) -> None:
-        """Change Workloads without meaning: Kueue then looks at them."""
-        self._nudged = True
-        for name in names:
-            mark = {"metadata": {"annotations": {"hyperpod-platform/nudged": str(self._ledger.at)}}}
-            self._server.request("PATCH", workloads.path(self._ledger.objects[name]), mark, MERGE_PATCH)
-
     def _move_on(self) -> None:
         """Have Kueue look again at all that waits."""
         self._ledger.moved_on()
         self._barrier.close()
+
+    def _evict_again(self) -> None:
+        """Write evictions again that Kueue has overwritten; where it has written meanwhile, the watch shows that."""
+        for name, conditions in self._ledger.lost.items():
+            workload = self._ledger.objects[name]
+            self._server.patch_status(workloads.path(workload), workloads.with_conditions(workload, conditions))
+        self._take(_LOOK[1])
+        self._raise_if_stuck("Kueue takes back the eviction of", self._ledger.lost)
 
     def _release(self) -> None:
         """Do for evicted Workloads what their jobs' controllers do once the pods are gone."""
@@ -271,5 +263,5 @@ class Play:
 
     def _raise_if_stuck(self, what: str, whom: Iterable[str]) -> None:
         if time.monotonic() - self._changed > _STUCK_AFTER:
-            some = ", ".join(sorted(whom)[:3])
+            some = ", ".join(self._ledger.standing(one) for one in sorted(whom)[:3])
             raise SandboxError(f"the replay is stuck at {self._ledger.at} s: {what} {some}")

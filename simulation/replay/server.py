@@ -24,6 +24,7 @@ JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 _PARALLEL: Final = 8
 _TIMEOUT: Final = 60.0
+_CONFLICT: Final = 409
 _GONE: Final = 410
 _DONE_BEFORE: Final = {"POST": 409, "PATCH": 422}
 """What the server answers to a request that is repeated: the object exists; a condition of that type is there."""
@@ -86,6 +87,16 @@ class Server:
                 if again:
                     raise lost(error) from error
         raise AssertionError("the second request returns or raises")
+
+    def patch_status(self, path: str, patch: Object) -> bool:
+        """Merge it into an object's status; False where the object has changed since the version that the patch names."""
+        try:
+            self.request("PATCH", f"{path}/status", patch, MERGE_PATCH)
+        except RefusedError as error:
+            if error.status != _CONFLICT:
+                raise
+            return False
+        return True
 
     def get(self, path: str) -> Object:
         """One object or list."""

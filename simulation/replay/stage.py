@@ -174,10 +174,12 @@ def _manager(plan: ClusterPlan) -> dict[str, Any]:
     """Kueue's configuration for a replay.
 
     Gang scheduling is left out: a replay's pods are ready at once, so that its timeouts never strike. So are metrics of each
-    queue's resources: they make up most of the text that the replay reads at every tick.
+    queue's resources: they make up most of the text that the replay reads at every tick. And so is the shortcut by which Kueue
+    passes over a Workload like one that didn't fit: it says nothing of that one then, and the replay would wait for its word.
     """
     kept = {field: value for field, value in plan.manager.items() if field != "waitForPodsReady"}
-    return {**kept, "metrics": {**kept.get("metrics", {}), "enableClusterQueueResources": False}}
+    gates = {**kept.get("featureGates", {}), "SchedulingEquivalenceHashing": False}
+    return {**kept, "featureGates": gates, "metrics": {**kept.get("metrics", {}), "enableClusterQueueResources": False}}
 
 
 def _unheard(_done: int, _total: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Final, Literal
@@ -20,6 +20,7 @@ GROUP: Final = "/apis/kueue.x-k8s.io/v1beta2"
 State = Literal["new", "waiting", "reserved", "running", "leaving", "over", "stopped"]
 """`new`: Kueue hasn't said a word; `reserved`: it has quota and isn't admitted yet; `leaving`: evicted, its quota isn't returned
 yet; `stopped`: deactivated, so Kueue doesn't queue it."""
+Conditions = tuple[Mapping[str, Any], ...]
 Layers = tuple[tuple[str, ...], Mapping[str, tuple[str, ...]]]
 """A flavor's topology levels, and its nodes' label values by host name."""
 _POD_SET: Final = "main"
@@ -123,20 +124,37 @@ def released(workload: Object) -> Object:
         "Admitted": ("False", "NoReservation", "The workload has no reservation"),
         "Requeued": (again, evicted["reason"], evicted["message"]),
     }
-    conditions = {one["type"]: dict(one) for one in workload["status"]["conditions"]}
+    conditions = []
     for kind, (status, reason, message) in wanted.items():
-        before = conditions.get(kind, {})
+        before = condition(workload, kind)
         since = before["lastTransitionTime"] if before.get("status") == status else now()
-        conditions[kind] = {
-            "type": kind,
-            "status": status,
-            "reason": reason,
-            "message": message,
-            "lastTransitionTime": since,
-            "observedGeneration": workload["metadata"]["generation"],
-        }
-    version = workload["metadata"]["resourceVersion"]
-    return {"metadata": {"resourceVersion": version}, "status": {"admission": None, "conditions": list(conditions.values())}}
+        conditions.append(
+            {
+                "type": kind,
+                "status": status,
+                "reason": reason,
+                "message": message,
+                "lastTransitionTime": since,
+                "observedGeneration": workload["metadata"]["generation"],
+            }
+        )
+    patch = with_conditions(workload, conditions)
+    patch["status"]["admission"] = None
+    return patch
+
+
+def evictions(workload: Object) -> Conditions:
+    """The conditions that make a Workload an evicted one."""
+    return tuple(one for kind in ("Evicted", "Preempted") if (one := condition(workload, kind)).get("status") == "True")
+
+
+def with_conditions(workload: Object, conditions: Iterable[Mapping[str, Any]]) -> Object:
+    """Merge patch of the status: these conditions in place of those of their types, on this version of the Workload alone."""
+    found = {one["type"]: one for one in (*workload["status"]["conditions"], *conditions)}
+    return {
+        "metadata": {"resourceVersion": workload["metadata"]["resourceVersion"]},
+        "status": {"conditions": list(found.values())},
+    }
 
 
 def admission(workload: Object, job: str, at: int, nodes: Callable[[str], Layers]) -> Event:

@@ -42,11 +42,13 @@ def plan_of(backend: str = "kueue", **more: dict[str, Any]) -> ClusterPlan:
         "preemption": "lower_priority",
     }
     group = {"instance_type": TYPE, "count": 8, "network": {"nodes_per_block": 2, "blocks_per_spine": 2}}
-    environment = {
+    environment: dict[str, Any] = {
         "apiVersion": API_VERSION,
         "clusters": {"main": {"kind": "existing", "instance_groups": {"p5": group}}},
         "governance": {"backend": backend, "priority_classes": {"high": {"weight": 90}, "low": {"weight": 10}}},
     }
+    if backend == "kueue":  # by which Kueue says nothing of a job like one that didn't fit
+        environment["clusters"]["main"]["kueue"] = {"feature_gates": {"SchedulingEquivalenceHashing": True}}
     teams = {"alpha": team, "beta": team, **{name: {**team, **fields} for name, fields in more.items()}}
     return planned(ProjectData(environment, teams)).clusters["main"]
 

@@ -252,6 +252,23 @@ def test_those_that_are_preempted_for_it_are_named() -> None:
     assert (str(first.reason), first.remedies[0].workloads) == ("preempting", ("ns/job-v",))
 
 
+def test_a_preemption_that_kueue_has_overwritten_is_told() -> None:
+    one = workload("j", 8, conditions=(pending("insufficient. Pending the preemption of 1 workload(s)"),))
+    other = workload("v", 8, held=True, conditions=(condition("Evicted", "False", "QuotaReserved", "Previously: preempted"),))
+    first = answer(snapshot(other, one), one).causes[0]
+    assert (str(first.reason), str(first.when), first.numbers["workloads"]) == ("preemption-lost", "later", 1)
+    assert "restart" in first.remedies[0].text
+
+
+def test_nobody_else_of_the_queue_is_looked_at_while_kueue_preempts() -> None:
+    head = workload("j", 8, conditions=(pending("insufficient. Pending the preemption of 1 workload(s)"),))
+    one = workload("k", 1, spec={"priority": 100})
+    cause = only(snapshot(head, one), one)
+    assert (str(cause.reason), cause.numbers["ahead"]) == ("priority-behind", ["ns/job-j"])
+    assert "hpctl why job-j --namespace ns" in cause.remedies[0].text
+    assert causes(snapshot(workload("j", 8, conditions=(pending(),)), one), one) == [("not-seen-yet", "later")]
+
+
 def test_what_the_last_round_gave_to_others() -> None:
     rival = workload("r", 8, at="rq", conditions=(pending(),))
     said = "Workload no longer fits after processing another workload"
