@@ -35,7 +35,7 @@ def about(runs: Runs, trace: Trace, backend: str) -> list[str]:
         told.append(f"Interrupted: the result is partial, and holds up to {duration(min(figures.until for figures in runs))}.")
     if circles := sorted({job for figures in runs for job in figures.circles}):
         some = ", ".join(circles[:3]) + (", …" if len(circles) > 3 else "")
-        told.append(f"Kueue preempted in a circle without end around {some}: a tick ends that after three rounds.")
+        told.append(f"Kueue preempted in a circle without end around {some}: such a job sits out the rest of the tick.")
     if backend == "managed":
         told.append(
             "Under AWS's task governance another Kueue decides, whose objects AWS makes: this one with the same plan is the "

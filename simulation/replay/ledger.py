@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from governance.model import ClusterPlan
-from sandbox.errors import SandboxError
 from simulation.replay import workloads
 from simulation.replay.accounts import Account
 from simulation.replay.clock import Clock
@@ -22,8 +21,7 @@ _AT_REST: Final = ("waiting", "running", "stopped", "over")
 _HOLDING: Final = ("reserved", "running", "leaving")
 ROUNDS: Final = 2
 """How often a job may be evicted within a tick. Kueue can preempt in a circle for ever: by priority in a queue, by fair share
-between queues, by reclaiming what a queue owns. From the next eviction on, the job's pods take until the next tick to go."""
-_MANY: Final = 20
+between queues, by reclaiming what a queue owns. From the next eviction on, the job sits out the rest of the tick."""
 
 _OVERTAKEN_FOR: Final = 5.0
 """Seconds. Kueue writes admissions in the background, so one may be stored after the eviction that its next look at the queues
@@ -49,8 +47,10 @@ class Ledger:
         """Evicted; their quota is to be returned."""
         self.lost: dict[str, Conditions] = {}
         """Jobs whose eviction Kueue has overwritten with the admission that it ends; the eviction is to be written again."""
-        self.withheld: set[str] = set()
-        """Evicted in a circle; their quota is to be returned in the next tick."""
+        self.circling: set[str] = set()
+        """Evicted in a circle, and to be deactivated."""
+        self.paused: set[str] = set()
+        """Deactivated until the next tick."""
         self.circles: dict[str, int] = {}
         """Jobs that were evicted in a circle, and the first tick of that."""
         self.open: set[str] = set()
@@ -78,12 +78,26 @@ class Ledger:
 
     # -- what the replay does --------------------------------------------------------------------------------------------
 
-    def begin(self, at: int) -> None:
+    def begin(self, at: int) -> list[str]:
+        """Returns the jobs that sat out the rest of the last tick, and are about to be activated again."""
         self.at = at
         self._rounds.clear()
-        self.leaving |= self.withheld
-        self.open |= self.withheld
-        self.withheld.clear()
+        self._moment += 1
+        resumed = sorted(self.paused)
+        self.paused.clear()
+        for name in resumed:
+            self._waits_since[name] = self._moment
+            self._open(name, "waiting")
+        return resumed
+
+    def pause(self) -> list[str]:
+        """The jobs that are about to be deactivated until the next tick."""
+        found = sorted(self.circling)
+        self.circling.clear()
+        self.paused.update(found)
+        for name in found:
+            self._open(name, "stopped")
+        return found
 
     def arrived(self, jobs: Iterable[Job]) -> None:
         """They are about to be created."""
@@ -160,7 +174,7 @@ class Ledger:
         (self.waiting.add if now == "waiting" else self.waiting.discard)(name)
         (self._alive.discard if now == "over" else self._alive.add)(name)
         expected = self._expected.get(name)
-        if (now in _AT_REST and expected in (None, now)) or name in self.withheld:
+        if now in _AT_REST and expected in (None, now):
             self.open.discard(name)
             self._expected.pop(name, None)
         else:
@@ -189,13 +203,10 @@ class Ledger:
         self.unplaced.discard(name)
         self._clock.preempted(name, self.at)
         self._rounds[name] += 1
-        if self._by_pods:
-            if self._rounds[name] > _MANY:
-                raise SandboxError(f"Kueue preempts {name} in a circle for ever; the fidelity `workloads` tells more")
-        elif self._rounds[name] > ROUNDS:
-            self.withheld.add(name)
+        if self._rounds[name] > ROUNDS and name not in self.paused:
+            self.circling.add(name)
             self.circles.setdefault(name, self.at)
-        else:
+        if not self._by_pods:
             self.leaving.add(name)
 
     def _returned_by_controllers(self, name: str) -> None:
@@ -238,15 +249,7 @@ class Ledger:
 
     def undecided(self) -> set[str]:
         """Jobs that Kueue or the watch has to say something about before the tick can end."""
-        return (self.open | self.lost.keys()) - self.blocked()
-
-    def blocked(self) -> set[str]:
-        """Jobs that Kueue doesn't come to: it waits for quota that is withheld, and looks at nobody else in the queue."""
-        awaited = {self.root(self._jobs[name]) for name in self.withheld}
-        if not awaited:
-            return set()
-        known = {name for name in self.open if self._states.get(name) == "new"}
-        return {name for name in known if self.root(self._jobs[name]) in awaited}
+        return self.open | self.lost.keys()
 
     def overlooked(self, competing: Iterable[Job] | None = None) -> bool:
         """Whether somebody waits who may have been looked at for the last time before quota was returned.
@@ -263,15 +266,11 @@ class Ledger:
 
     def differences(self, told: Mapping[str, Account]) -> list[str]:
         """Queues whose accounts aren't at rest, or not yet as the watch shows them."""
-        waiting = Counter(self._queue(name) for name in self.waiting | self.blocked())
-        awaited = Counter(self.root(self._jobs[name]) for name in self.withheld)
+        waiting = Counter(self._queue(name) for name in self.waiting)
         wrong = []
         for team in self._cluster.teams.values():
             queue = team.cluster_queue
             found, wanted = told.get(queue, Account()), Account(0, waiting[queue], self._running[queue])
-            # Until its quota is returned, Kueue looks at nobody in a queue but at the Workload for which it evicted another.
-            if awaited[self._roots[team.name]]:
-                found = Account(0, found.inadmissible + found.active, found.reserving)
             if found != wanted:
                 wrong.append(f"{queue}: {found}, not {wanted}")
         return wrong

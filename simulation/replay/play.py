@@ -11,7 +11,7 @@ A tick has settled when all of this holds:
 Nothing is left then that Kueue could do by itself: it acts on changes of Workloads, on its notes, and on what is in its
 queues. All queues are BestEffortFIFO: with StrictFIFO, Kueue would look at the head for ever.
 
-Kueue can also preempt in a circle for ever; see `ledger.ROUNDS` for how a tick ends then.
+Kueue can also preempt in a circle for ever; see `ledger.ROUNDS` for how a replay ends that.
 
 Order. Kueue ranks by whole seconds of the wall clock: by creation for first come, first served, and by reservation where it
 preempts the latest first. So before jobs arrive, the replay waits for a second in which no job of their cohort was created or
@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
@@ -44,8 +45,6 @@ _STUCK_AFTER: Final = 180.0
 """Seconds without any change after which a tick counts as stuck; Kueue needs milliseconds."""
 _LOOK: Final = (0.01, 0.2)
 """Seconds between two looks at Kueue's accounts: at first, and at most."""
-_LOOKS: Final = 3
-"""How often Kueue's accounts must agree in addition where it waits for quota that is withheld, and so is never done."""
 
 
 class Play:
@@ -86,7 +85,7 @@ class Play:
                 self.events += self._ledger.events
                 self._ledger.events.clear()
                 self.settled = at
-                self._left_waiting = frozenset(self._ledger.waiting | self._ledger.withheld | self._ledger.blocked())
+                self._left_waiting = frozenset(self._ledger.waiting | self._ledger.paused)
         finally:
             for watch in self._watches:
                 watch.stop()
@@ -109,11 +108,12 @@ class Play:
         Whoever waits for what has become free has it before anybody new: Kueue moves the waiting ones back into their queues
         with a delay, in which one that has just come would overtake them, as it seldom does where time passes by itself.
         """
-        self._ledger.begin(at)
+        self._server.each(partial(self._activate, True), self._ledger.begin(at))
         done, expired = self._clock.ending(at)
         self._server.each(self._finish, done)
         self._ledger.finished(done)
-        self._server.each(self._deactivate, expired)
+        # A team's longest run time is over on the trace's clock instead of Kueue's own.
+        self._server.each(partial(self._activate, False), [job.name for job in expired])
         self._ledger.deactivated(expired)
         arriving = self._clock.arriving(at)
         waited_for = self._ledger.overlooked(arriving)
@@ -134,9 +134,8 @@ class Play:
     def _finish(self, job: Job) -> None:
         self._actor.finish(job, self._ledger.objects[job.name])
 
-    def _deactivate(self, job: Job) -> None:
-        """The team's longest run time is over, on the trace's clock instead of Kueue's own."""
-        self._server.request("PATCH", workloads.path(self._ledger.objects[job.name]), {"spec": {"active": False}}, MERGE_PATCH)
+    def _activate(self, active: bool, name: str) -> None:
+        self._server.request("PATCH", workloads.path(self._ledger.objects[name]), {"spec": {"active": active}}, MERGE_PATCH)
 
     def _wait_for_second(self, arriving: Iterable[Job]) -> None:
         time.sleep(max(0.0, self._ledger.busy_second(arriving) + 1 - time.time()))
@@ -168,11 +167,9 @@ class Play:
         while True:
             self._take(_LOOK[1] if ledger.undecided() or self._barrier.closing else 0.0)
             ledger.overtaken()
-            if ledger.lost:
-                self._evict_again()
-            elif ledger.leaving:
-                self._release()
-            elif undecided := ledger.undecided():
+            if self._act():
+                continue
+            if undecided := ledger.undecided():
                 self._raise_if_stuck("Kueue said nothing about", undecided)
             elif not self._actor.returns_quota and self._moving():
                 self._take(_LOOK[1])
@@ -188,6 +185,18 @@ class Play:
                     return
                 self._move_on()
 
+    def _act(self) -> bool:
+        """Do what evictions leave to others than Kueue; False where there is nothing."""
+        if self._ledger.lost:
+            self._evict_again()
+        elif self._ledger.circling:
+            self._server.each(partial(self._activate, False), self._ledger.pause())
+        elif self._ledger.leaving:
+            self._release()
+        else:
+            return False
+        return True
+
     def _moving(self) -> set[str]:
         """Jobs whose pods aren't yet as they should be; those of the others begin to count on the clock."""
         moving = {name for name, pods in self._ledger.pods().items() if self._actor.undecided(name, pods)}
@@ -198,14 +207,13 @@ class Play:
 
     def _agreed(self) -> bool:
         """Whether Kueue's accounts agree with the watch; where they don't yet, a moment has passed."""
-        pause, looks = _LOOK[0], 0
+        pause = _LOOK[0]
         while True:
             told = accounts(self._server.plain(self._metrics))
             if self._take(0.0):
                 return False
             wrong = self._ledger.differences(told) + self._barrier.differences(told)
-            looks += not wrong
-            if looks > (_LOOKS if self._ledger.withheld else 0):
+            if not wrong:
                 return True
             self._raise_if_stuck("Kueue isn't done with", wrong)
             if self._take(pause):

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -182,16 +183,21 @@ def test_an_interrupted_replay_keeps_what_is_settled_and_leaves_nothing() -> Non
     assert not box.dir.exists()
 
 
-def test_jobs_with_pods_run_where_the_scheduler_puts_them_and_end_with_the_clock() -> None:
+@pytest.fixture(scope="module")
+def pods() -> Iterator[Stage]:
+    with Stage(plan_of(alone={"sharing": {"strategy": "dont_lend"}}), "pods", "pods", SilentProgress()) as found:
+        yield found
+
+
+def test_jobs_with_pods_run_where_the_scheduler_puts_them_and_end_with_the_clock(pods: Stage) -> None:
     jobs = [
         job("own", 0, 40),
         job("borrows", 1, 20, checkpoint=4 * TICK),
         job("owner", 11, 10, "beta"),
         job("packed", 12, 3, "alone", nodes=1, topology=Placement(required=LEVEL)),
     ]
-    with Stage(plan_of(alone={"sharing": {"strategy": "dont_lend"}}), "pods", "pods", SilentProgress()) as own:
-        replay = own.run(jobs, Settings(TICK))
-        assert own.server.get("/api/v1/pods")["items"] == []
+    replay = pods.run(jobs, Settings(TICK))
+    assert pods.server.get("/api/v1/pods")["items"] == []
     assert told(replay, "admitted", "preempted", "finished") == [
         (0, "admitted", "own"),
         (1, "admitted", "borrows"),
@@ -237,7 +243,10 @@ def test_a_sandbox_ends_with_the_process_that_it_was_booted_for() -> None:
 
 
 @pytest.mark.full
-def test_a_circle_of_preemptions_is_told_and_does_not_hold_up_the_replay(stage: Stage) -> None:
+@pytest.mark.parametrize(("where", "team"), [("stage", "limited"), ("pods", "alone")])
+def test_a_circle_of_preemptions_is_told_and_does_not_hold_up_the_replay(
+    where: str, team: str, request: pytest.FixtureRequest
+) -> None:
     """Kueue preempts for ever here: by priority in alpha, by fair share for beta, by reclaiming for alpha."""
     jobs = [
         job("beta-first", 0, 10, "beta", nodes=1, priority="low"),
@@ -245,15 +254,17 @@ def test_a_circle_of_preemptions_is_told_and_does_not_hold_up_the_replay(stage: 
         job("alpha-large", 1, 5, nodes=4, priority="high"),
         job("alpha-small", 2, 5, nodes=2),
         job("beta-large", 3, 5, "beta", nodes=3),
-        job("later", 12, 1, "limited"),
+        job("later", 12, 1, team),
     ]
-    replay = stage.run(jobs, Settings(TICK, until=13 * TICK))
+    replay = request.getfixturevalue(where).run(jobs, Settings(TICK, until=13 * TICK))
     assert replay.complete
     assert set(replay.circles) <= {"alpha-large", "alpha-small", "beta-large"}
     assert len(replay.circles) > 0
     rounds = [event.job for event in replay.events if event.kind == "preempted" and event.at == min(replay.circles.values())]
     assert len(rounds) < 20
     assert told(replay, "finished")[-1] == (13, "finished", "later")
+    often = Counter((event.at, event.job) for event in replay.events if event.kind == "preempted")
+    assert max(often.values()) == 3
 
 
 @pytest.mark.full

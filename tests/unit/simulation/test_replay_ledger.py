@@ -223,28 +223,36 @@ def test_one_that_was_evicted_alone_is_looked_at_after_its_own_quota_came_back(p
     assert found.overlooked()
 
 
-def test_the_quota_of_a_job_that_goes_round_in_a_circle_is_withheld_until_the_next_tick(plan: ClusterPlan) -> None:
-    jobs = job("a"), job("b"), job("c")
-    found, _, (a, b, c) = ledger(plan, *jobs)
-    found.begin(60)
-    found.arrived(jobs)
+@pytest.mark.parametrize("by_pods", [False, True])
+def test_a_job_that_goes_round_in_a_circle_sits_out_the_rest_of_the_tick(plan: ClusterPlan, by_pods: bool) -> None:
+    one = job("a")
+    found, a = Ledger(plan, [one], Clock([one], 60, None), by_pods=by_pods), Kueue(plan, one)
+    assert found.begin(60) == []
+    found.arrived([one])
     for _ in range(ROUNDS):
-        found.see(a.admits(), a.name)
-        found.see(a.evicts(), a.name)
-        assert found.leaving == {"a"}
+        found.see(a.admits(), "a")
+        found.see(a.evicts(), "a")
+        assert (found.circling, found.leaving) == (set(), set() if by_pods else {"a"})
         found.released(["a"])
-    found.see(a.admits(), a.name)
-    found.see(a.evicts(), a.name)
-    assert (found.leaving, found.withheld, found.circles) == (set(), {"a"}, {"a": 60})
-    found.see(b.waits(), b.name)
-    assert found.undecided() == {"c"}
-    found.see(c.says(), c.name)  # Kueue doesn't come to it
-    assert found.undecided() == set()
-    queue = plan.teams["alpha"].cluster_queue
-    assert found.differences({queue: Account(2, 0, 1)}) == []
-    assert len(found.differences({queue: Account(1, 0, 1)})) == 1
-    found.begin(120)
-    assert (found.leaving, found.withheld, found.undecided()) == ({"a"}, set(), {"a", "c"})
+        found.see(a.waits(), "a")
+    found.see(a.admits(), "a")
+    found.see(a.evicts(), "a")
+    assert (found.circling, found.circles) == ({"a"}, {"a": 60})
+    assert (found.pause(), found.pause()) == (["a"], [])
+    a.workload = {**a.workload, "spec": {**a.workload["spec"], "active": False}}
+    found.see(a.says(), "a")
+    assert found.undecided() == {"a"}, "it holds quota still"
+    found.see(a.waits(), "a")
+    assert (found.undecided(), found.waiting, found.paused) == (set(), set(), {"a"})
+    found.see(a.admits(), "a")
+    found.see(a.evicts(), "a")
+    assert found.circling == set(), "what is paused isn't paused again"
+    found.see(a.waits(), "a")
+    assert found.begin(120) == ["a"]
+    assert (found.undecided(), found.paused) == ({"a"}, set())
+    a.workload = {**a.workload, "spec": {**a.workload["spec"], "active": True}}
+    found.see(a.says(), "a")
+    assert (found.undecided(), found.waiting) == (set(), {"a"})
 
 
 def test_the_second_of_a_creation_or_reservation_is_busy_for_the_whole_cohort(plan: ClusterPlan) -> None:
