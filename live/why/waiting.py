@@ -170,6 +170,7 @@ def _passing(context: Context) -> Iterator[Cause]:
             one
             for one in context.snapshot.workloads.values()
             if is_true(one, "Evicted")
+            and holds_quota(one)
             and context.workload["metadata"].get("uid", "-") in condition(one, "Preempted").get("message", "")
         ]
         yield _preempting(context, leaving, int(found[1])) if leaving else _lost_preemption(context, int(found[1]))

@@ -255,7 +255,16 @@ def test_those_that_are_preempted_for_it_are_named() -> None:
 def test_a_preemption_that_kueue_has_overwritten_is_told() -> None:
     one = workload("j", 8, conditions=(pending("insufficient. Pending the preemption of 1 workload(s)"),))
     other = workload("v", 8, held=True, conditions=(condition("Evicted", "False", "QuotaReserved", "Previously: preempted"),))
-    first = answer(snapshot(other, one), one).causes[0]
+    gone = workload(
+        "g",
+        8,
+        conditions=(
+            condition("Evicted", "True", "Preempted"),
+            condition("Preempted", "True", "InClusterQueue", "Preempted to accommodate a workload (UID: uid-j, JobUID: job-j)"),
+            pending(),
+        ),
+    )
+    first = answer(snapshot(other, gone, one), one).causes[0]
     assert (str(first.reason), str(first.when), first.numbers["workloads"]) == ("preemption-lost", "later", 1)
     assert "restart" in first.remedies[0].text
 
