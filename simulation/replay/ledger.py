@@ -158,8 +158,8 @@ class Ledger:
         if before == "new":
             self._names[workload["metadata"]["uid"]] = name
             self._stamp(workload, name)
-        if self._by_pods and before in _HOLDING and now not in _HOLDING:
-            self._returned_by_controllers(name)
+        if (self._by_pods or name in self.leaving) and before in _HOLDING and now not in _HOLDING:
+            self._returned_unheard(name)
         queue = self._queue(name)
         self._running[queue] += (now in _HOLDING) - (before in _HOLDING)
         if now != "leaving":
@@ -209,7 +209,8 @@ class Ledger:
         if not self._by_pods:
             self.leaving.add(name)
 
-    def _returned_by_controllers(self, name: str) -> None:
+    def _returned_unheard(self, name: str) -> None:
+        """By the job's controllers, or by a release whose answer was lost."""
         self._moment += 1
         self._returned[self.root(self._jobs[name])] = self._moment
         self._moment += 1

@@ -223,6 +223,19 @@ def test_one_that_was_evicted_alone_is_looked_at_after_its_own_quota_came_back(p
     assert found.overlooked()
 
 
+def test_quota_that_came_back_unheard_counts_too(plan: ClusterPlan) -> None:
+    """The answer to the release was lost, and the second try is refused: the Workload has changed."""
+    jobs = job("a"), job("b")
+    found, _, (a, b) = ledger(plan, *jobs)
+    found.arrived(jobs)
+    found.see(a.admits(), "a")
+    found.see(b.waits(), "b")
+    found.see(a.evicts(), "a")
+    assert (found.leaving, found.overlooked()) == ({"a"}, False)
+    found.see(a.waits(), "a")
+    assert (found.leaving, found.overlooked()) == (set(), True)
+
+
 @pytest.mark.parametrize("by_pods", [False, True])
 def test_a_job_that_goes_round_in_a_circle_sits_out_the_rest_of_the_tick(plan: ClusterPlan, by_pods: bool) -> None:
     one = job("a")
