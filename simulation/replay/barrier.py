@@ -7,6 +7,9 @@ every cohort, with quota for one Workload: one holds it, one waits. To close a t
 Workloads one after the other, in the order in which they were stored, and its notes in the order in which they fall due, in one
 thread. Hence, once the waiting one is admitted, every note that was taken before is done too, and what it moved is in the queues,
 where the metric `kueue_pending_workloads{status="active"}` counts it.
+
+A note on a queue of which there is one already changes nothing, and so falls due with the older one. Hence a replay begins by
+closing an empty tick: from then on each note on the barrier's queue is its only one.
 """
 
 from __future__ import annotations

@@ -159,6 +159,9 @@ class Play:
             self._take(_LOOK[1])
             self._raise_if_stuck("Kueue doesn't admit", ["the replay's own Workload"])
         self._settle()
+        # Kueue may still have an older note on that queue: of the Workloads that the last replay left there.
+        self._move_on()
+        self._settle()
 
     def _settle(self) -> None:
         """Return when nothing is left that Kueue could do by itself. Raises SandboxError where it never comes to rest."""
