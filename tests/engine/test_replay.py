@@ -140,7 +140,6 @@ def test_limits_refusals_and_queues_that_are_held(stage: Stage) -> None:
         job("giant", 1, 1, nodes=7),
         job("after", 2, 1, "limited"),
     ]
-    stage.run([], Settings(TICK))  # what Kueue still does about a replay that has just ended must not matter
     replay = stage.run(jobs, Settings(TICK, until=9 * TICK))
     assert told(replay, "admitted", "preempted", "finished") == [
         (0, "admitted", "too-long"),
@@ -155,6 +154,18 @@ def test_limits_refusals_and_queues_that_are_held(stage: Stage) -> None:
     assert "maximum capacity" in replay.waiting["giant"]
     assert "inactive" in replay.waiting["held"]
     assert replay.until == 9 * TICK
+
+
+def test_what_kueue_still_does_about_the_last_replay_does_not_matter(stage: Stage) -> None:
+    for team, nodes in (("alpha", 4), ("limited", 2), ("alpha", 4), ("limited", 2)):
+        jobs = [job(name, 0, 1, team, nodes) for name in ("one", "other")]
+        happened = told(stage.run(jobs, Settings(TICK)), "admitted", "finished")
+        assert sorted((at, kind) for at, kind, _ in happened) == [
+            (0, "admitted"),
+            (1, "admitted"),
+            (1, "finished"),
+            (2, "finished"),
+        ]
 
 
 def test_an_interrupted_replay_keeps_what_is_settled_and_leaves_nothing() -> None:
