@@ -19,6 +19,10 @@ _KEPT: Final = ("PATH", "HOME", "TMPDIR", "LANG", "TZ", "SSL_CERT_FILE", "SSL_CE
 _GO: Final = {"GOGC": "200"}
 """Collecting garbage less often costs 150 MiB and saves a tenth of what a boot computes, most of it the API server's."""
 _TAIL_BYTES: Final = 8192
+_TRACE_BYTES: Final = 1 << 20
+_CRASHED: Final = 2
+"""Exit status of a Go program that ended with a panic, or a fatal error of its runtime."""
+_CRASHES: Final = ("panic: ", "fatal error: ", "SIGQUIT: ")
 IN_USE: Final = ("address already in use", "failed to listen on")
 
 
@@ -30,10 +34,14 @@ class Death:
     code: int
     log: Path
     tail: tuple[str, ...]
+    crash: str = ""
+    """Why it crashed; empty where it ended in another way."""
 
     def sentence(self) -> str:
         """What happened, with the last thing that the child said."""
         how = f"was killed by signal {-self.code}" if self.code < 0 else f"ended with exit status {self.code}"
+        if self.crash:
+            return f"{self.name} {how}: {self.crash[:400]}"
         return f"{self.name} {how}: {self.tail[-1][:400]}" if self.tail else f"{self.name} {how} and logged nothing"
 
     def port_taken(self) -> bool:
@@ -71,7 +79,7 @@ class Children:
         for name, child in self._running.items():
             code = child.poll()
             if code is not None:
-                return Death(name, code, self.log(name), tail(self.log(name)))
+                return Death(name, code, self.log(name), tail(self.log(name)), crash(self.log(name)) if code == _CRASHED else "")
         return None
 
     def stop(self, groups: Iterable[Iterable[str]], grace: float = 10.0) -> None:
@@ -91,13 +99,22 @@ class Children:
 
 def tail(log: Path, lines: int = 12) -> tuple[str, ...]:
     """The last lines of a log."""
+    return tuple(_last(log, _TAIL_BYTES))[-lines:]
+
+
+def crash(log: Path) -> str:
+    """The line before the traces with which a Go program says why it crashed; empty where there is none."""
+    return next((line for line in reversed(_last(log, _TRACE_BYTES)) if line.startswith(_CRASHES)), "")
+
+
+def _last(log: Path, size: int) -> list[str]:
     try:
         with log.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+            file.seek(max(0, file.seek(0, os.SEEK_END) - size))
             text = file.read().decode(errors="replace")
     except OSError:
-        return ()
-    return tuple(line for line in text.splitlines() if line.strip())[-lines:]
+        return []
+    return [line for line in text.splitlines() if line.strip()]
 
 
 def _dies_with(parent: int) -> Callable[[], None] | None:

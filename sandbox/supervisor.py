@@ -1,8 +1,9 @@
 """`python -m sandbox.supervisor <folder>`: the resident parent of one sandbox's processes.
 
 It boots what `<folder>/request.json` asks for, tells in `<folder>/status.json` how that goes, and watches. When a child dies, it
-says so there, stops the others and ends. SIGHUP: read the request again and restart Kueue where its configuration changed.
-SIGTERM, SIGINT: stop everything in order and end. A sandbox with an owner ends with that process, and its folder goes too.
+says so there, stops the others and ends; kwok is started again where it crashes, a few times. SIGHUP: read the request again and
+restart Kueue where its configuration changed. SIGTERM, SIGINT: stop everything in order and end. A sandbox with an owner ends
+with that process, and its folder goes too.
 """
 
 from __future__ import annotations
@@ -35,6 +36,10 @@ from sandbox.state import fingerprint, identity, is_alive, read_json, write_json
 
 _READY_WITHIN: Final = 60.0
 _GRACE: Final = 5.0
+_RESTARTED: Final = "kwok"
+"""What may crash without harm: it reads again all that it knows. Seen on a busy machine, when kwok met its first nodes."""
+_CRASHES: Final = 3
+"""How often."""
 _LOOK: Final = 2.0
 """Seconds between two looks at whether the folder is still there."""
 
@@ -61,6 +66,7 @@ class Supervisor:
         self.status: dict[str, Any] = {"supervisor": identity(os.getpid()), "versions": self.request["versions"]}
         self._asked_to_stop = False
         self._asked_to_reload = False
+        self._crashes = 0
         self._wakeup, self._waker = os.pipe()
         self._plane: ControlPlane
         self._installation: Installation
@@ -88,8 +94,12 @@ class Supervisor:
         if self._asked_to_stop or not self.layout.root.is_dir() or self._orphaned():
             raise StopRequest
         death = self.children.dead()
-        if death is not None:
+        if death is None:
+            return
+        self._crashes += death.name == _RESTARTED and bool(death.crash)
+        if death.name != _RESTARTED or not death.crash or self._crashes > _CRASHES:
             raise ChildEndedError(death)
+        self._start(death.name)
 
     def _orphaned(self) -> bool:
         """Whether the process that this sandbox was booted for is gone."""

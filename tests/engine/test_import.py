@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,25 @@ class Adopted:
         """The resourceVersion of every object made by hand: any write changes it."""
         return {path: self.live(path)["metadata"]["resourceVersion"] for path in PATHS}
 
+    def rest(self) -> None:
+        """Wait until Kueue has written its finalizers and statuses, and nothing more for a while."""
+        before, since = self.versions(), time.monotonic()
+        deadline = since + 60
+        while time.monotonic() < since + 3 or not all(self.answered(path) for path in PATHS):
+            assert time.monotonic() < deadline, "Kueue doesn't come to rest"
+            time.sleep(0.2)
+            now = self.versions()
+            if now != before:
+                before, since = now, time.monotonic()
+
+    def answered(self, path: str) -> bool:
+        """Whether Kueue has written what it writes to an object of that kind."""
+        item = self.live(path)
+        if item["kind"] in ("ClusterQueue", "LocalQueue"):
+            conditions = (item.get("status") or {}).get("conditions") or ()
+            return any(one["type"] == "Active" and one["status"] == "True" for one in conditions)
+        return item["kind"] not in ("ResourceFlavor", "Topology") or bool(item["metadata"].get("finalizers"))
+
     def live(self, path: str) -> dict[str, Any]:
         return self.api.request("GET", path).body
 
@@ -180,6 +200,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adopted]:
         found = Adopted(root, sandbox.kubeconfig)
         for path, manifest in BY_HAND:
             found.api.request("POST", path, manifest)
+        found.rest()
         yield found
     finally:
         sandbox.down()

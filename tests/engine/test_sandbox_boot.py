@@ -296,6 +296,20 @@ def test_a_dead_child_is_named_and_the_next_up_boots_anew(sandbox: Sandbox, othe
     assert sandbox.status().phase == "running"
 
 
+def test_kwok_is_started_again_when_it_crashes_but_not_for_ever(other: Sandbox) -> None:
+    pids = up(other, nodes=2).pids
+    for _ in range(3):
+        before = other.status().pids["kwok"]
+        os.kill(before, signal.SIGQUIT)  # a Go program writes its traces and ends with 2, as after a panic
+        eventually(lambda before=before: other.status().pids["kwok"] != before)
+    status = other.status()
+    assert (status.phase, {**status.pids, "kwok": 0}) == ("running", {**pids, "kwok": 0})
+    os.kill(status.pids["kwok"], signal.SIGQUIT)
+    failed = eventually(lambda: other.status() if other.status().phase == "failed" else None)
+    assert failed.message == "kwok ended with exit status 2: SIGQUIT: quit"
+    assert up(other).phase == "running"
+
+
 def test_a_configuration_that_kueue_refuses_is_an_error_with_its_words(other: Sandbox) -> None:
     from sandbox.errors import SandboxError
 
