@@ -55,10 +55,13 @@ class Children:
     def __init__(self, logs: Path) -> None:
         self._logs = logs
         self._running: dict[str, subprocess.Popen[bytes]] = {}
+        self._began: dict[str, int] = {}
+        """Size of each log when its process started."""
 
     def start(self, name: str, argv: tuple[str, ...]) -> int:
         """Start a process that writes to `<logs>/<name>.log`; return its id."""
         with self.log(name).open("ab") as log:
+            self._began[name] = log.seek(0, os.SEEK_END)
             self._running[name] = subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
@@ -79,7 +82,8 @@ class Children:
         for name, child in self._running.items():
             code = child.poll()
             if code is not None:
-                return Death(name, code, self.log(name), tail(self.log(name)), crash(self.log(name)) if code == _CRASHED else "")
+                log = self.log(name)
+                return Death(name, code, log, tail(log), crash(log, self._began[name]) if code == _CRASHED else "")
         return None
 
     def stop(self, groups: Iterable[Iterable[str]], grace: float = 10.0) -> None:
@@ -102,15 +106,18 @@ def tail(log: Path, lines: int = 12) -> tuple[str, ...]:
     return tuple(_last(log, _TAIL_BYTES))[-lines:]
 
 
-def crash(log: Path) -> str:
-    """The line before the traces with which a Go program says why it crashed; empty where there is none."""
-    return next((line for line in reversed(_last(log, _TRACE_BYTES)) if line.startswith(_CRASHES)), "")
+def crash(log: Path, since: int) -> str:
+    """The line before the traces with which a Go program says why it crashed; empty where there is none.
+
+    `since`: bytes of the log that older runs have written.
+    """
+    return next((line for line in reversed(_last(log, _TRACE_BYTES, since)) if line.startswith(_CRASHES)), "")
 
 
-def _last(log: Path, size: int) -> list[str]:
+def _last(log: Path, size: int, since: int = 0) -> list[str]:
     try:
         with log.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - size))
+            file.seek(max(since, file.seek(0, os.SEEK_END) - size))
             text = file.read().decode(errors="replace")
     except OSError:
         return []

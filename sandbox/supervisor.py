@@ -39,7 +39,8 @@ _GRACE: Final = 5.0
 _RESTARTED: Final = "kwok"
 """What may crash without harm: it reads again all that it knows. Seen on a busy machine, when kwok met its first nodes."""
 _CRASHES: Final = 3
-"""How often."""
+_CRASHES_WITHIN: Final = 600.0
+"""So many crashes within so many seconds are borne."""
 _LOOK: Final = 2.0
 """Seconds between two looks at whether the folder is still there."""
 
@@ -66,7 +67,7 @@ class Supervisor:
         self.status: dict[str, Any] = {"supervisor": identity(os.getpid()), "versions": self.request["versions"]}
         self._asked_to_stop = False
         self._asked_to_reload = False
-        self._crashes = 0
+        self._crashes: list[float] = []
         self._wakeup, self._waker = os.pipe()
         self._plane: ControlPlane
         self._installation: Installation
@@ -96,10 +97,16 @@ class Supervisor:
         death = self.children.dead()
         if death is None:
             return
-        self._crashes += death.name == _RESTARTED and bool(death.crash)
-        if death.name != _RESTARTED or not death.crash or self._crashes > _CRASHES:
+        if not self._may_restart(death):
             raise ChildEndedError(death)
         self._start(death.name)
+
+    def _may_restart(self, death: Death) -> bool:
+        if death.name != _RESTARTED or not death.crash:
+            return False
+        now = time.monotonic()
+        self._crashes = [*(at for at in self._crashes if now - at < _CRASHES_WITHIN), now]
+        return len(self._crashes) <= _CRASHES
 
     def _orphaned(self) -> bool:
         """Whether the process that this sandbox was booted for is gone."""

@@ -166,13 +166,7 @@ def _passing(context: Context) -> Iterator[Cause]:
     said = message_of(context.workload)
     found = PREEMPTING.search(said)
     if found:
-        leaving = [
-            one
-            for one in context.snapshot.workloads.values()
-            if is_true(one, "Evicted")
-            and holds_quota(one)
-            and context.workload["metadata"].get("uid", "-") in condition(one, "Preempted").get("message", "")
-        ]
+        leaving = _leaving(context)
         yield _preempting(context, leaving, int(found[1])) if leaving else _lost_preemption(context, int(found[1]))
     if _UNREADY in said:
         late = [one for one in context.snapshot.workloads.values() if holds_quota(one) and not is_true(one, "PodsReady")]
@@ -181,6 +175,16 @@ def _passing(context: Context) -> Iterator[Cause]:
         )
         wait = Remedy("wait", "wait until their pods are ready, or time out", workloads=tuple(full_name(one) for one in late))
         yield Cause(Reason.GANG_TIMEOUT, When.LATER, message, remedies=(wait,))
+
+
+def _leaving(context: Context) -> list[Object]:
+    """Workloads that are preempted for it and hold quota still. Kueue also counts those that others have preempted: where
+    there are none of its own, these are all of its queue and cohort that are evicted."""
+    evicted = [one for one in context.snapshot.workloads.values() if is_true(one, "Evicted") and holds_quota(one)]
+    uid = context.workload["metadata"].get("uid", "-")
+    own = [one for one in evicted if uid in condition(one, "Preempted").get("message", "")]
+    near = {context.name, *context.quotas.siblings(context.name)}
+    return own or [one for one in evicted if context.snapshot.queue_name(one) in near]
 
 
 def _preempting(context: Context, leaving: list[Object], count: int) -> Cause:
@@ -211,7 +215,7 @@ def _order(context: Context, unfit: bool) -> Iterator[Cause]:
         ahead = [one for one in ahead if not flavors.isdisjoint(_flavors(context, one))]
     contended = any(words in message_of(context.workload) for words in _CONTENDED)
     head = context.preempting()
-    if head is not None:
+    if head is not None and not strict and not PREEMPTING.search(message_of(context.workload)):
         message = f"Kueue preempts for {shown(head)} of the same queue, and comes to nobody else there until it has the quota"
         wait = Remedy(
             "wait",

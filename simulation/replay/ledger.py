@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from governance.model import ClusterPlan
+from sandbox.errors import SandboxError
 from simulation.replay import workloads
 from simulation.replay.accounts import Account
 from simulation.replay.clock import Clock
@@ -22,11 +24,13 @@ _HOLDING: Final = ("reserved", "running", "leaving")
 ROUNDS: Final = 2
 """How often a job may be evicted within a tick. Kueue can preempt in a circle for ever: by priority in a queue, by fair share
 between queues, by reclaiming what a queue owns. From the next eviction on, the job sits out the rest of the tick."""
+_MANY: Final = 50
 
 _OVERTAKEN_FOR: Final = 5.0
 """Seconds. Kueue writes admissions in the background, so one may be stored after the eviction that its next look at the queues
 leads to. Returning the quota in between would have the late admission count on top of what Kueue gave away meanwhile. The late
-admission also overwrites the eviction, for which Kueue then waits for ever, with the whole queue behind whom it evicted for."""
+admission also overwrites the eviction. Where Kueue hasn't seen that one meanwhile, it doesn't evict anew, and waits, with the
+whole queue behind whom it evicted for."""
 
 
 class Ledger:
@@ -50,7 +54,7 @@ class Ledger:
         self.circling: set[str] = set()
         """Evicted in a circle, and to be deactivated."""
         self.paused: set[str] = set()
-        """Deactivated until the next tick."""
+        """Deactivated until the next tick. Kueue gives their quota to others at once, though their pods may still be ending."""
         self.circles: dict[str, int] = {}
         """Jobs that were evicted in a circle, and the first tick of that."""
         self.open: set[str] = set()
@@ -78,10 +82,13 @@ class Ledger:
 
     # -- what the replay does --------------------------------------------------------------------------------------------
 
-    def begin(self, at: int) -> list[str]:
-        """Returns the jobs that sat out the rest of the last tick, and are about to be activated again."""
+    def begin(self, at: int) -> None:
         self.at = at
         self._rounds.clear()
+        self.circling.clear()
+
+    def resume(self) -> list[str]:
+        """The jobs that sat out the rest of the last tick, and are about to be activated again."""
         self._moment += 1
         resumed = sorted(self.paused)
         self.paused.clear()
@@ -90,10 +97,14 @@ class Ledger:
             self._open(name, "waiting")
         return resumed
 
+    def pausable(self) -> list[str]:
+        """Jobs that go round in a circle and hold quota still: whom Kueue has in hand again already can't be stopped cleanly."""
+        return sorted(name for name in self.circling if self._states[name] == "leaving")
+
     def pause(self) -> list[str]:
-        """The jobs that are about to be deactivated until the next tick."""
-        found = sorted(self.circling)
-        self.circling.clear()
+        """Those, as they are about to be deactivated until the next tick."""
+        found = self.pausable()
+        self.circling.difference_update(found)
         self.paused.update(found)
         for name in found:
             self._open(name, "stopped")
@@ -151,9 +162,7 @@ class Ledger:
         if name not in self._jobs:
             return
         before, now = self._states.get(name, "new"), workloads.state(workload)
-        self.lost.pop(name, None)
-        if before == "leaving" and now in ("reserved", "running"):
-            self.lost[name] = workloads.evictions(self.objects[name])
+        self._lose(name, before, now)
         self.objects[name], self._states[name] = workload, now
         if before == "new":
             self._names[workload["metadata"]["uid"]] = name
@@ -180,6 +189,13 @@ class Ledger:
         else:
             self.open.add(name)
 
+    def _lose(self, name: str, before: State, now: State) -> None:
+        """Note an eviction that is overwritten, or that is there again."""
+        if now not in ("reserved", "running"):
+            self.lost.pop(name, None)
+        elif before == "leaving":
+            self.lost[name] = workloads.evictions(self.objects[name])
+
     def overtaken(self) -> None:
         """Evictions that came before the admission that they end: after a moment, they count without it."""
         for name, until in list(self._overtaken.items()):
@@ -199,10 +215,14 @@ class Ledger:
         self.started = len(self._ever)
 
     def _evicted(self, workload: Object, name: str) -> None:
-        self.events.append(workloads.eviction(workload, name, self.at, self._names))
+        event = workloads.eviction(workload, name, self.at, self._names)
+        # A job that a circle has deactivated has not run for as long as its team allows.
+        self.events.append(replace(event, reason="", by=None) if name in self.paused else event)
         self.unplaced.discard(name)
         self._clock.preempted(name, self.at)
         self._rounds[name] += 1
+        if self._rounds[name] > _MANY:
+            raise SandboxError(f"Kueue preempts {name} in a circle for ever")
         if self._rounds[name] > ROUNDS and name not in self.paused:
             self.circling.add(name)
             self.circles.setdefault(name, self.at)

@@ -71,6 +71,8 @@ class Play:
         self._barrier = Barrier(server)
         self._changed = time.monotonic()
         self._left_waiting: frozenset[str] = frozenset()
+        self._settings = settings
+        self._resuming = False
         self._total = sum(3 if job.runs_for is not None else 2 for job in jobs)
 
     def run(self, on_progress: OnProgress) -> None:
@@ -80,7 +82,7 @@ class Play:
             watch.start()
         try:
             self._open_barrier()
-            while (at := self._clock.next()) is not None:
+            while (at := self._next()) is not None:
                 self._tick(at)
                 self.events += self._ledger.events
                 self._ledger.events.clear()
@@ -90,6 +92,15 @@ class Play:
             for watch in self._watches:
                 watch.stop()
         on_progress(self._total, self._total)
+
+    def _next(self) -> int | None:
+        """The next tick in which something arrives or ends. After the last, one more for those who sat that out."""
+        at = self._clock.next()
+        self._resuming = at is None and bool(self._ledger.paused) and not self._resuming
+        if not self._resuming:
+            return at
+        at, until = self.settled + self._settings.tick, self._settings.until
+        return at if until is None or at <= until else None
 
     def waiting(self) -> dict[str, str]:
         """Kueue's last word on each job that waited at the last settled tick."""
@@ -108,7 +119,7 @@ class Play:
         Whoever waits for what has become free has it before anybody new: Kueue moves the waiting ones back into their queues
         with a delay, in which one that has just come would overtake them, as it seldom does where time passes by itself.
         """
-        self._server.each(partial(self._activate, True), self._ledger.begin(at))
+        self._ledger.begin(at)
         done, expired = self._clock.ending(at)
         self._server.each(self._finish, done)
         self._ledger.finished(done)
@@ -120,9 +131,12 @@ class Play:
         if self._barrier.rested and self._ledger.overlooked():
             self._move_on()
         while not self._actor.returns_quota and self._ledger.unfinished():
+            self._act()
             self._take(_LOOK[1])
             self._raise_if_stuck("Kueue didn't hear of the end of", self._ledger.unfinished())
-        if waited_for:
+        resumed = self._ledger.resume()
+        self._server.each(partial(self._activate, True), resumed)
+        if waited_for or resumed:
             self._settle()
         self._wait_for_second(arriving)
         self._ledger.arrived(arriving)
@@ -192,7 +206,7 @@ class Play:
         """Do what evictions leave to others than Kueue; False where there is nothing."""
         if self._ledger.lost:
             self._evict_again()
-        elif self._ledger.circling:
+        elif self._ledger.pausable():
             self._server.each(partial(self._activate, False), self._ledger.pause())
         elif self._ledger.leaving:
             self._release()

@@ -276,7 +276,7 @@ def test_a_circle_of_preemptions_is_told_and_does_not_hold_up_the_replay(
     assert len(rounds) < 20
     assert told(replay, "finished")[-1] == (13, "finished", "later")
     often = Counter((event.at, event.job) for event in replay.events if event.kind == "preempted")
-    assert max(often.values()) == 3
+    assert 3 <= max(often.values()) <= (3 if where == "stage" else 6), "controllers may be faster than the replay"
 
 
 @pytest.mark.full

@@ -269,6 +269,24 @@ def test_a_preemption_that_kueue_has_overwritten_is_told() -> None:
     assert "restart" in first.remedies[0].text
 
 
+def test_those_that_are_evicted_already_are_waited_for_too() -> None:
+    conditions = (
+        condition("Evicted", "True", "Preempted"),
+        condition("Preempted", "True", "InClusterQueue", "Preempted to accommodate a workload (UID: other, JobUID: other)"),
+    )
+    leaving = workload("v", 8, held=True, conditions=conditions)
+    one = workload("j", 8, conditions=(pending("insufficient. Pending the preemption of 1 workload(s)"),))
+    first = answer(snapshot(leaving, one), one).causes[0]
+    assert (str(first.reason), first.remedies[0].workloads) == ("preempting", ("ns/job-v",))
+
+
+def test_a_strict_queue_keeps_its_order_while_kueue_preempts() -> None:
+    head = workload("j", 8, conditions=(pending("insufficient. Pending the preemption of 1 workload(s)"),))
+    one = workload("k", 1, spec={"priority": 100})
+    strict = queue("q", 8, cohort=None, queueingStrategy="StrictFIFO")
+    assert causes(snapshot(head, one, queues=(strict,)), one) == [("not-seen-yet", "later")]
+
+
 def test_nobody_else_of_the_queue_is_looked_at_while_kueue_preempts() -> None:
     head = workload("j", 8, conditions=(pending("insufficient. Pending the preemption of 1 workload(s)"),))
     one = workload("k", 1, spec={"priority": 100})

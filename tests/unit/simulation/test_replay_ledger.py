@@ -240,7 +240,8 @@ def test_quota_that_came_back_unheard_counts_too(plan: ClusterPlan) -> None:
 def test_a_job_that_goes_round_in_a_circle_sits_out_the_rest_of_the_tick(plan: ClusterPlan, by_pods: bool) -> None:
     one = job("a")
     found, a = Ledger(plan, [one], Clock([one], 60, None), by_pods=by_pods), Kueue(plan, one)
-    assert found.begin(60) == []
+    found.begin(60)
+    assert found.resume() == []
     found.arrived([one])
     for _ in range(ROUNDS):
         found.see(a.admits(), "a")
@@ -251,6 +252,10 @@ def test_a_job_that_goes_round_in_a_circle_sits_out_the_rest_of_the_tick(plan: C
     found.see(a.admits(), "a")
     found.see(a.evicts(), "a")
     assert (found.circling, found.circles) == ({"a"}, {"a": 60})
+    found.see(a.waits(), "a")
+    assert (found.pausable(), found.circling) == ([], {"a"}), "Kueue may look at it at any moment"
+    found.see(a.admits(), "a")
+    found.see(a.evicts(), "a")
     assert (found.pause(), found.pause()) == (["a"], [])
     a.workload = {**a.workload, "spec": {**a.workload["spec"], "active": False}}
     found.see(a.says(), "a")
@@ -261,7 +266,14 @@ def test_a_job_that_goes_round_in_a_circle_sits_out_the_rest_of_the_tick(plan: C
     found.see(a.evicts(), "a")
     assert found.circling == set(), "what is paused isn't paused again"
     found.see(a.waits(), "a")
-    assert found.begin(120) == ["a"]
+    assert [(one.kind, one.reason) for one in found.events][-4:] == [
+        ("admitted", ""),
+        ("preempted", "InCohortReclamation"),
+        ("admitted", ""),
+        ("preempted", ""),
+    ]
+    found.begin(120)
+    assert (found.resume(), found.resume()) == (["a"], [])
     assert (found.undecided(), found.paused) == ({"a"}, set())
     a.workload = {**a.workload, "spec": {**a.workload["spec"], "active": True}}
     found.see(a.says(), "a")
