@@ -97,13 +97,12 @@ class Ledger:
             self._open(name, "waiting")
         return resumed
 
-    def pausable(self) -> list[str]:
-        """Jobs that go round in a circle and hold quota still: whom Kueue has in hand again already can't be stopped cleanly."""
-        return sorted(name for name in self.circling if self._states[name] == "leaving")
-
     def pause(self) -> list[str]:
-        """Those, as they are about to be deactivated until the next tick."""
-        found = self.pausable()
+        """Jobs that go round in a circle, and are about to be deactivated until the next tick.
+
+        Only those that hold quota still: whom Kueue has in hand again already can't be stopped cleanly.
+        """
+        found = sorted(name for name in self.circling if self._states[name] == "leaving")
         self.circling.difference_update(found)
         self.paused.update(found)
         for name in found:

@@ -206,8 +206,8 @@ class Play:
         """Do what evictions leave to others than Kueue; False where there is nothing."""
         if self._ledger.lost:
             self._evict_again()
-        elif self._ledger.pausable():
-            self._server.each(partial(self._activate, False), self._ledger.pause())
+        elif paused := self._ledger.pause():
+            self._server.each(partial(self._activate, False), paused)
         elif self._ledger.leaving:
             self._release()
         else:

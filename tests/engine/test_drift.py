@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from project_files import write_files
 
 from cli.main import run
 from components.render import render
@@ -63,8 +64,7 @@ class Stack:
 
     def write(self, file: str, text: str) -> None:
         head = "apiVersion: hyperpod-platform/v1\nowners: [someone@example.com]\n" if file.startswith("teams") else ""
-        (self.root / file).parent.mkdir(exist_ok=True)
-        (self.root / file).write_text(head + text)
+        write_files(self.root, {file: head + text})
 
     def hpctl(self, *arguments: str) -> int:
         return run(["--project", str(self.root), *arguments])

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from project_files import write_files
 
 from cli.main import run
 from components.render import render
@@ -57,9 +58,7 @@ class Cluster:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        for name, text in FILES.items():
-            (root / name).parent.mkdir(exist_ok=True)
-            (root / name).write_text(text)
+        write_files(root, FILES)
         platform = Project(root).load("main")
         resolved = plan(platform)
         stacks.boot(root, "main", platform, resolved, SilentProgress())

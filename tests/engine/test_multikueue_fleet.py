@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from project_files import write_files
 
 from cli.main import run
 from live.connection import ApiError, Connection, connect
@@ -54,8 +55,7 @@ class Fleet:
         self.write("teams/nlp.yaml", TEAM)
 
     def write(self, file: str, text: str) -> None:
-        (self.root / file).parent.mkdir(exist_ok=True)
-        (self.root / file).write_text(text)
+        write_files(self.root, {file: text})
 
     def up(self, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
         capsys.readouterr()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from project_files import write_files
 
 from cli.console import progress
 from cli.deploy import say_losses
@@ -53,8 +54,7 @@ class Stack:
         self.root = root
 
     def write(self, file: str, text: str) -> None:
-        (self.root / file).parent.mkdir(exist_ok=True)
-        (self.root / file).write_text(text)
+        write_files(self.root, {file: text})
 
     def team(self, name: str, text: str) -> None:
         self.write(f"teams/{name}.yaml", f"apiVersion: hyperpod-platform/v1\nowners: [someone@example.com]\n{text}\n")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from project_files import write_files
 
 from cli.main import run
 from components.render import render
@@ -62,9 +63,7 @@ class Cluster:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        for name, text in FILES.items():
-            (root / name).parent.mkdir(exist_ok=True)
-            (root / name).write_text(text)
+        write_files(root, FILES)
         (root / "Pulumi.yaml").write_text("name: hyperpod-platform\nruntime: python\n")
         self.platform = Project(root).load("main")
         self.plan = plan(self.platform)

@@ -253,7 +253,7 @@ def test_a_job_that_goes_round_in_a_circle_sits_out_the_rest_of_the_tick(plan: C
     found.see(a.evicts(), "a")
     assert (found.circling, found.circles) == ({"a"}, {"a": 60})
     found.see(a.waits(), "a")
-    assert (found.pausable(), found.circling) == ([], {"a"}), "Kueue may look at it at any moment"
+    assert (found.pause(), found.circling) == ([], {"a"}), "Kueue may look at it at any moment"
     found.see(a.admits(), "a")
     found.see(a.evicts(), "a")
     assert (found.pause(), found.pause()) == (["a"], [])
