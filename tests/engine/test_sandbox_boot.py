@@ -24,6 +24,7 @@ from sandbox.local import Sandbox, sandboxes
 from sandbox.nodes import add_nodes, remove_nodes, sync_nodes
 from sandbox.paths import tools_root
 from sandbox.state import Status, leftovers
+from sandbox.supervisor import answers
 from sandbox.toolchain import SilentProgress
 
 pytestmark = pytest.mark.engine
@@ -296,15 +297,26 @@ def test_a_dead_child_is_named_and_the_next_up_boots_anew(sandbox: Sandbox, othe
     assert sandbox.status().phase == "running"
 
 
+def crash_kwok(one: Sandbox) -> None:
+    """Make kwok write its traces and end with 2, as a Go program does after a panic.
+
+    It does so once its runtime listens to signals, some time after it is there: before, the signal kills it.
+    """
+    status = one.status()
+    assert status.phase == "running", status.describe()
+    eventually(lambda: answers(f"http://127.0.0.1:{status.ports['kwok']}/readyz", one.dir / "pki" / "ca.crt"))
+    os.kill(status.pids["kwok"], signal.SIGQUIT)
+
+
 def test_kwok_is_started_again_when_it_crashes_but_not_for_ever(other: Sandbox) -> None:
     pids = up(other, nodes=2).pids
     for _ in range(3):
         before = other.status().pids["kwok"]
-        os.kill(before, signal.SIGQUIT)  # a Go program writes its traces and ends with 2, as after a panic
-        eventually(lambda before=before: other.status().pids["kwok"] != before)
+        crash_kwok(other)
+        eventually(lambda before=before: other.status().pids.get("kwok") != before)
     status = other.status()
     assert (status.phase, {**status.pids, "kwok": 0}) == ("running", {**pids, "kwok": 0})
-    os.kill(status.pids["kwok"], signal.SIGQUIT)
+    crash_kwok(other)
     failed = eventually(lambda: other.status() if other.status().phase == "failed" else None)
     assert failed.message == "kwok ended with exit status 2: SIGQUIT: quit"
     assert up(other).phase == "running"
