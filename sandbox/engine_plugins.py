@@ -17,6 +17,7 @@ from sandbox.engine_errors import EngineError
 
 _REMEMBERED_SECONDS: Final = 24 * 3600.0
 _START_SECONDS: Final = 30.0
+_ANSWER_SECONDS: Final = 120.0
 _QUIET: Final = {"PULUMI_SKIP_UPDATE_CHECK": "true"}
 
 
@@ -31,9 +32,14 @@ def kubernetes_plugin_version() -> str:
 def kubernetes_plugin_installed(pulumi: Path, env: Mapping[str, str] | None = None) -> bool:
     """Whether the real Kubernetes plugin is there, in the version that the installed ``pulumi_kubernetes`` package asks for.
 
-    ``env`` adds to the environment (``PULUMI_HOME`` says where plugins are). Raises ``EngineError`` if pulumi cannot be run.
+    ``env`` adds to the environment (``PULUMI_HOME`` says where plugins are). Raises ``EngineError`` if pulumi cannot be run or
+    does not answer.
     """
-    found = _pulumi(pulumi, ["plugin", "ls", "--json"], env, timeout=30)
+    try:
+        found = _pulumi(pulumi, ["plugin", "ls", "--json"], env, _ANSWER_SECONDS)
+    except subprocess.TimeoutExpired:
+        message = f"{pulumi} did not list its plugins within {_ANSWER_SECONDS:.0f} seconds"
+        raise EngineError(message, remedy="Repeat the command when the machine is less busy.") from None
     wanted = kubernetes_plugin_version()
     try:
         plugins = json.loads(found.stdout or "[]")

@@ -34,6 +34,8 @@ TOOLS: Final = tuple(tool.name for module in MODULES for tool in module.tools)
 CLUSTER_TOOLS: Final = tuple(tool.name for module in (CONTROL_PLANE, KWOK) for tool in module.tools)
 """The tools that a running sandbox consists of."""
 MINIMUM_PULUMI: Final = (3, 231)
+_ANSWER_SECONDS: Final = 120
+"""Longest time for an installed Pulumi to tell its version: on a busy machine, tens of seconds."""
 
 
 def ensure(names: Iterable[str], progress: Progress) -> dict[str, Path]:
@@ -104,7 +106,7 @@ def _only_builder(module: GoModule, progress: Progress) -> Iterator[None]:
 
 def _pulumi_version(program: str) -> tuple[int, ...]:
     try:
-        done = subprocess.run([program, "version"], capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run([program, "version"], capture_output=True, text=True, timeout=_ANSWER_SECONDS, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ()
     found = re.match(r"v?(\d+)\.(\d+)\.", done.stdout.strip())

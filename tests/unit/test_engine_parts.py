@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from sandbox import engine_plugins
 from sandbox.engine_errors import Diagnostic, EngineError, from_diagnostics, resource_name
 from sandbox.engine_events import Changes, count, plain_text
 from sandbox.engine_recovery import Owner, RunNote, heal
@@ -197,6 +198,17 @@ def test_old_logs_are_removed(tmp_path: Path) -> None:
         workspace.log("up", f"2026-{number:03d}").touch()
     assert len(list((tmp_path / "logs").iterdir())) <= 31
     assert (tmp_path / "logs" / "2026-039-up.log").exists()
+
+
+def test_an_engine_that_does_not_list_its_plugins_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pulumi = tmp_path / "pulumi"
+    pulumi.write_text("#!/bin/sh\nexec sleep 600\n")
+    pulumi.chmod(0o755)
+    assert engine_plugins._ANSWER_SECONDS > 100, "a busy machine takes more than half a minute"
+    monkeypatch.setattr(engine_plugins, "_ANSWER_SECONDS", 0.5)
+    with pytest.raises(EngineError, match="did not list its plugins within") as caught:
+        engine_plugins.kubernetes_plugin_installed(pulumi)
+    assert caught.value.remedy
 
 
 def test_importing_the_driver_imports_neither_engine_nor_client() -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -24,9 +27,9 @@ case "$1 $2" in
 "list -deps") [ -f "$FAKE/offline" ] && { echo "dial tcp: lookup proxy: no such host"; exit 1; }
   echo "go: downloading example.com/a v1.0.0"; echo "package a"; echo "package b"; echo "package c";;
 "list -m") echo "$FAKE/source";;
-"build -v") [ -f "$FAKE/slow" ] && sleep 600
+"build -v") [ -f "$FAKE/slow" ] && { echo a; sleep 600; }
   [ -f "$FAKE/broken" ] && { echo "# example.com/a"; echo "a.go:1: no space left on device"; exit 1; }
-  [ -f "$FAKE/pause" ] && sleep 1
+  while [ -f "$FAKE/pause" ] && [ $((looks += 1)) -lt 1200 ]; do sleep 0.05; done
   echo a; echo b
   while [ "$1" != -o ]; do shift; done
   out=$2; shift 2
@@ -210,20 +213,34 @@ def test_an_interrupted_build_ends_go(go: Fake) -> None:
     go.switch("slow")
 
     class Impatient(Steps):
-        def step(self, text: str) -> None:
-            if text.startswith("building"):
-                threading.Timer(0.5, lambda: os.kill(os.getpid(), 2)).start()
+        def update(self, done: int, total: int) -> None:  # go runs, and its output is read
+            threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 
     with pytest.raises(KeyboardInterrupt):
         toolchain.ensure(["kwok"], Impatient())
-    time.sleep(0.1)
-    assert [p.info["cmdline"] for p in psutil.process_iter(["cmdline", "cwd"]) if p.info["cwd"] == str(KWOK.folder)] == []
+    deadline = time.monotonic() + 60
+    while found := working_in(KWOK.folder):  # a killed process that isn't our child goes a moment later
+        assert time.monotonic() < deadline, found
+        time.sleep(0.02)
+
+
+def working_in(folder: Path) -> list[list[str]]:
+    """Command lines of the processes in a folder."""
+    return [p.info["cmdline"] for p in psutil.process_iter(["cmdline", "cwd"]) if p.info["cwd"] == str(folder)]
 
 
 def test_two_at_once_build_once(go: Fake) -> None:
+    """The first is held up until the second has said that it waits."""
     go.switch("pause")
+
+    class Releasing(Steps):
+        def step(self, text: str) -> None:
+            super().step(text)
+            if text.startswith("waiting for another process"):
+                (go.folder / "pause").unlink()
+
     found: list[Path] = []
-    steps = [Steps(), Steps()]
+    steps = [Releasing(), Releasing()]
     threads = [threading.Thread(target=lambda one=one: found.append(toolchain.ensure(["kwok"], one)["kwok"])) for one in steps]
     for thread in threads:
         thread.start()
@@ -249,6 +266,23 @@ def test_an_installed_pulumi_is_preferred_where_it_is_new_enough(go: Fake, answe
     installed.chmod(0o755)
     assert (toolchain.pulumi_binary(Steps()) == installed) is used
     assert go.builds() == ([] if used else ["engine"])
+
+
+def test_an_installed_pulumi_that_takes_its_time_is_waited_for(go: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a busy machine, where it has taken more than half a minute."""
+    installed = go.folder / "bin" / "pulumi"
+    installed.write_text("#!/bin/sh\necho v3.231.0\n")
+    installed.chmod(0o755)
+    run = subprocess.run
+
+    def slow(command: list[str], **more: Any) -> subprocess.CompletedProcess[str]:
+        if command[0] == str(installed) and more["timeout"] < 100:
+            raise subprocess.TimeoutExpired(command, more["timeout"])
+        return run(command, **more)
+
+    monkeypatch.setattr(subprocess, "run", slow)
+    assert toolchain.pulumi_binary(Steps()) == installed
+    assert go.builds() == []
 
 
 def test_all_tools(go: Fake) -> None:
