@@ -8,7 +8,7 @@ from typing import Any, Final
 from fakecloud.calls import AwsError
 from live.connection import ApiError, connect
 
-_PATIENCE: Final = 30.0
+_PATIENCE: Final = 200.0
 
 
 class TeamNamespaces:

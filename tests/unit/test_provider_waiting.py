@@ -134,7 +134,7 @@ def test_a_wait_ends_with_the_object_the_failure_the_time_out_or_the_cancellatio
     check = parse("condition=Active")
     pending: dict[str, Any] = {"metadata": {"name": "q"}}
     seen = iter([pending, pending, OBJECT])
-    assert ReadyWait(lambda: next(seen), "Queue q").run(pending, check, 5, Operation("m")) is OBJECT
+    assert ReadyWait(lambda: next(seen), "Queue q").run(pending, check, 300, Operation("m")) is OBJECT
     with pytest.raises(NotReadyError, match=r"not ready after 0.1 s: waiting for condition Active=True") as late:
         ReadyWait(lambda: pending, "Queue q").run(pending, check, 0.1, Operation("m"))
     assert late.value.live is pending

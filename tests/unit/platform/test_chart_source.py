@@ -262,10 +262,17 @@ def test_a_fetch_that_takes_too_long(repository: Path, cache: Path, tmp_path: Pa
     source = source_of(repository)
     slow = tmp_path / "bin" / "git"
     slow.parent.mkdir()
-    slow.write_text('#!/bin/sh\ncase "$*" in *" fetch "*) exec sleep 30;; esac\n')
+    slow.write_text('#!/bin/sh\ncase "$*" in *" fetch "*) exec sleep 600;; esac\n')
     slow.chmod(0o755)
     monkeypatch.setenv("PATH", f"{slow.parent}:{os.environ['PATH']}")
-    monkeypatch.setattr(chartrepository, "FETCH_SECONDS", 0.3)
+    git_command = chartrepository._git
+
+    def impatient(folder: Path, *arguments: str, **more: Any) -> bytes:
+        """Nothing but the fetch is hurried."""
+        monkeypatch.setattr(chartrepository, "FETCH_SECONDS", 0.3 if arguments[0] == "fetch" else 300)
+        return git_command(folder, *arguments, **more)
+
+    monkeypatch.setattr(chartrepository, "_git", impatient)
     assert "took longer than 0.3 seconds over HyperPod's dependency chart (`git fetch`)" in str(refused(source, cache))
     assert leftovers(cache) == []
 
