@@ -101,9 +101,9 @@ def test_a_waiver_past_its_day_covers_nothing_and_is_told(until: str) -> None:
 
 def test_the_day_is_that_of_utc() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        project = write(Path(folder), {"dev": ENVIRONMENT}, {"alpha": TEAM})
+        write(Path(folder), {"dev": ENVIRONMENT}, {"alpha": TEAM})
         before = datetime.now(UTC).date()
-        assert before <= project.load("dev").today <= datetime.now(UTC).date()
+        assert before <= Project(Path(folder)).load("dev").today <= datetime.now(UTC).date()
 
 
 def test_an_error_that_is_set_aside_refuses_nothing() -> None:
