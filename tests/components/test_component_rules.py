@@ -64,7 +64,7 @@ def path_of(o: dict[str, Any]) -> str:
     return f"{collection(o)}/{o['metadata']['name']}"
 
 
-def eventually(ask: Callable[[], Any], within: float = 20.0) -> Any:
+def eventually(ask: Callable[[], Any], within: float = 120.0) -> Any:
     """The first answer that is something."""
     end = time.monotonic() + within
     while time.monotonic() < end:
@@ -280,14 +280,17 @@ def held(api: Connection, path: str) -> set[str]:
 
 def dropping(api: Connection, path: str, flavor: str) -> str:
     """What is said against a queue without that flavor."""
-    queue = copy.deepcopy(api.request("GET", path).body)
-    (group,) = queue["spec"]["resourceGroups"]
-    group["flavors"] = [f for f in group["flavors"] if f["name"] != flavor]
-    try:
-        api.request("PUT", path, queue, {"dryRun": "All"})
-    except ApiError as error:
-        return str(error)
-    return ""
+    while True:
+        queue = copy.deepcopy(api.request("GET", path).body)
+        (group,) = queue["spec"]["resourceGroups"]
+        group["flavors"] = [f for f in group["flavors"] if f["name"] != flavor]
+        try:
+            api.request("PUT", path, queue, {"dryRun": "All"})
+        except ApiError as error:
+            if error.status != 409:  # Kueue has written the queue's status meanwhile
+                return str(error)
+        else:
+            return ""
 
 
 # Access ------------------------------------------------------------------------------------------------------------------------
