@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -87,15 +88,30 @@ class NamespacesThatStay:
 
     def __init__(self, cluster: Path) -> None:
         self._make = TeamNamespaces(cluster.read_text())
+        self._quotas: dict[str, dict[str, Any]] = {}
 
     def __call__(self, op: str, quota: dict[str, Any]) -> None:
         if op == "create":
+            self._quotas[quota["ComputeQuotaTarget"]["TeamName"]] = quota
             self._make(op, quota)
+
+    def clear(self) -> None:
+        """Delete them, and wait until they are gone."""
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda quota: self._make("delete", quota), self._quotas.values()))
+
+
+@pytest.fixture(scope="module")
+def namespaces(cluster: Path) -> Iterator[NamespacesThatStay]:
+    """They stay for this file alone: others on the same API server make teams of the same names, or count them."""
+    found = NamespacesThatStay(cluster)
+    yield found
+    found.clear()
 
 
 @pytest.fixture
-def cloud(cluster: Path) -> Iterator[FakeCloud]:
-    with FakeCloud(cluster.read_text(), on_compute_quota=NamespacesThatStay(cluster)) as found:
+def cloud(cluster: Path, namespaces: NamespacesThatStay) -> Iterator[FakeCloud]:
+    with FakeCloud(cluster.read_text(), on_compute_quota=namespaces) as found:
         for zone in "abc":
             found.existing("subnet", f"subnet-{zone}", availabilityZone=f"us-west-2{zone}")
         found.existing("eks cluster", "main", vpcConfig={"subnetIds": ["subnet-a", "subnet-b"]})
