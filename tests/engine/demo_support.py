@@ -18,12 +18,14 @@ from governance.plan import plan
 from live.connection import APPLY, Connection, connect
 from sandbox.local import Sandbox
 from sandbox.toolchain import SilentProgress
-from simulation.cases import Case, load_cases
+from simulation.cases import DEFAULT_WITHIN, Case, load_cases
 from simulation.cluster import DemoError
 from simulation.demo import CaseRow, run
 
 ROOT = Path(__file__).parents[2]
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+PATIENT = 120
+"""Seconds for what a case expects: waves of many pods take many rounds of Kueue. A step ends as soon as it is reached."""
 
 
 class Demo:
@@ -39,7 +41,8 @@ class Demo:
         return load_cases(ROOT, self.plan.clusters["local"], names or None)
 
     def run(self, cases: list[Case], on_step: Callable[[str], None] | None = None) -> list[CaseRow]:
-        return run(self.plan, "local", self.sandbox.kubeconfig, cases, lambda row: None, on_step or self.steps.append)
+        played = [patient(case) for case in cases]
+        return run(self.plan, "local", self.sandbox.kubeconfig, played, lambda row: None, on_step or self.steps.append)
 
     def names(self, path: str, **query: str) -> set[str]:
         return {item["metadata"]["name"] for item in self.api.request("GET", path, query=query).body["items"]}
@@ -54,6 +57,12 @@ class Demo:
         assert self.names("/api/v1/nodes") == {spec.name for spec in nodes(self.plan.clusters["local"])}
 
 
+def patient(case: Case) -> Case:
+    """The case with more time, where it says nothing of it."""
+    steps = [step.model_copy(update={"within": PATIENT}) if step.within == DEFAULT_WITHIN else step for step in case.steps]
+    return case.model_copy(update={"steps": tuple(steps)})
+
+
 @contextmanager
 def booted(name: str) -> Iterator[Demo]:
     """A sandbox with all that the plan declares."""
@@ -61,6 +70,7 @@ def booted(name: str) -> Iterator[Demo]:
     cluster = declared.clusters["local"]
     sandbox = Sandbox(f"test-{name}-{os.getpid()}")
     try:
+        sandbox.down()  # a killed run may have left one of this name
         sandbox.up(dict(cluster.manager), nodes(cluster), SilentProgress())
         one = Demo(sandbox, declared)
         with pytest.raises(DemoError, match=r"no queues of the teams foundation, nlp, .*hpctl up"):

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from simulation.cluster import DemoError
 from simulation.demo import run
 from simulation.rows import replicas
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(1200)]
 LAYER = "topology.k8s.aws/network-node-layer-3"
 
 
@@ -97,15 +97,25 @@ def made(**case: Any) -> Case:
 
 
 def test_a_wrong_expectation_gives_a_row_that_differs(demo: Demo) -> None:
-    steps = [{"submit": "job"}, {"expect": {"job": "pending"}, "within": "3s"}, {"expect": {"job": "admitted"}}]
-    wrong, right = demo.run([made(steps=steps)])
+    # The right verdict first: within a second of its submission Kueue may not have looked at a job.
+    admitted, pending = {"expect": {"job": "admitted"}}, {"expect": {"job": "pending"}}
+    before, wrong, after = demo.run([made(steps=[{"submit": "job"}, admitted, {**pending, "within": "1s"}, admitted])])
     assert (wrong.expected, wrong.verdict, wrong.as_expected) == ("pending", "admitted", False)
+    assert before.as_expected
+    assert after.as_expected
+    steps = [{"submit": "job"}, pending, {**admitted, "within": "1s"}]
+    right, wrong = demo.run([made(workload={"pods": 3}, steps=steps)])
     assert right.as_expected
-    too_large = made(workload={"pods": 3}, steps=[{"submit": "job"}, {"expect": {"job": "admitted"}, "within": "2s"}])
-    (wrong,) = demo.run([too_large])
-    assert wrong.verdict == "pending"
+    assert (wrong.expected, wrong.verdict, wrong.as_expected) == ("admitted", "pending", False)
     assert "> maximum capacity (" in wrong.reason
     assert wrong.nodes == ()
+    demo.assert_clean()
+
+
+def test_a_job_that_runs_for_a_second_finishes_by_itself(demo: Demo) -> None:
+    steps = [{"submit": "job"}, {"expect": {"job": "finished"}}]
+    (row,) = demo.run([made(workload={"runs_for": "1s"}, steps=steps)])
+    assert row.as_expected
     demo.assert_clean()
 
 
@@ -194,7 +204,7 @@ def test_ctrl_c_cleans_up_and_a_killed_run_is_cleaned_up_after(demo: Demo, sign:
                 break
         process.send_signal(sign)
         process.stdout.read()
-        assert process.wait(60) == code
+        assert process.wait(150) == code
     if sign == signal.SIGKILL:
         assert demo.names("/apis/batch/v1/jobs"), "a killed run can't clean up"
         future = demo.plan.clusters["local"].groups["future"]
@@ -218,12 +228,19 @@ def foreign(demo: Demo) -> Iterator[str]:
     template = {"metadata": {"labels": labels, "annotations": annotations}, "spec": pod}
     demo.api.request("POST", path, {"metadata": {"name": "theirs", "labels": labels}, "spec": {"template": template}})
     try:
+        until(lambda: bool(demo.names(f"{KUEUE}/workloads")))  # without a Workload it isn't in anybody's way yet
         yield "Job hyperpod-ns-slm/theirs"
     finally:
         demo.api.request("DELETE", f"{path}/theirs", query={"propagationPolicy": "Foreground"})
-        deadline = time.monotonic() + 20
-        while demo.names(f"{KUEUE}/workloads") and time.monotonic() < deadline:
-            time.sleep(0.1)
+        until(lambda: not demo.names(f"{KUEUE}/workloads"))
+
+
+def until(done: Callable[[], bool]) -> None:
+    """In time for a garbage collector that rests for half a minute."""
+    deadline = time.monotonic() + 90
+    while not done():
+        assert time.monotonic() < deadline, "not within the time"
+        time.sleep(0.1)
 
 
 def test_quota_that_others_use_is_said_clearly_and_their_work_is_let_be(demo: Demo, foreign: str) -> None:
@@ -255,7 +272,7 @@ def test_a_sandbox_that_does_not_answer_is_said(demo: Demo, tmp_path: Path) -> N
     started = time.monotonic()
     with pytest.raises(DemoError, match=r"does not answer.*hpctl up"):
         run(demo.plan, "local", nowhere, demo.cases(), lambda row: None, lambda step: None)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 30
 
 
 def test_only_sandboxes_are_played_on(demo: Demo, tmp_path: Path) -> None:
@@ -272,10 +289,7 @@ def test_what_the_api_server_refuses_is_a_verdict_in_its_words(demo: Demo) -> No
     path = "/api/v1/namespaces/hyperpod-ns-slm/resourcequotas"
     demo.api.request("POST", path, {"metadata": {"name": "no-jobs"}, "spec": {"hard": {"count/jobs.batch": "0"}}})
     try:
-        deadline = time.monotonic() + 20
-        while "hard" not in demo.api.request("GET", f"{path}/no-jobs").body.get("status", {}):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        until(lambda: "hard" in demo.api.request("GET", f"{path}/no-jobs").body.get("status", {}))
         (row,) = demo.run([made(steps=[{"submit": "job"}, {"expect": {"job": "admitted"}, "within": "1s"}])])
     finally:
         demo.api.request("DELETE", f"{path}/no-jobs")

@@ -10,7 +10,7 @@ from demo_support import Demo, booted, rows_of
 
 from simulation.cases import Case
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(1200)]
 TRAINING = {
     "team": "foundation",
     "instance_type": "ml.p5.48xlarge",
