@@ -90,7 +90,7 @@ class Connection:
                 return self._send(method, url, body, content_type, timeout)
             except ApiError as error:
                 error.retried = broken
-                if attempt == patience or not _is_passing(error):
+                if attempt == patience or not is_passing(error.status, error.message):
                     raise
                 pause = _RETRY_SECONDS[min(attempt, len(_RETRY_SECONDS) - 1)]
             except UnreachableError as error:
@@ -131,8 +131,9 @@ class Connection:
         return {"authorization": str(setting["value"])} if setting and setting["value"] else {}
 
 
-def _is_passing(error: ApiError) -> bool:
-    return error.status in _PASSING or (error.status == 500 and "failed calling webhook" in error.message)
+def is_passing(status: int, message: str) -> bool:
+    """Whether an answer other than success is worth asking again after a moment."""
+    return status in _PASSING or (status == 500 and "failed calling webhook" in message)
 
 
 def _cause(error: BaseException) -> str:

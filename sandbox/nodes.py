@@ -89,13 +89,21 @@ def differences(spec: NodeSpec, live: Object) -> tuple[Object | None, Object | N
 
 def _put(api: Connection, spec: NodeSpec, live: Object | None) -> None:
     if live is None:
-        api.request("POST", _NODES, node_object(spec))
+        _create(api, spec)
         return
     patch, status = differences(spec, live)
     if patch:
         api.request("PATCH", f"{_NODES}/{spec.name}", patch, content_type=MERGE_PATCH)
     if status:
         api.request("PATCH", f"{_NODES}/{spec.name}/status", status, content_type=MERGE_PATCH)
+
+
+def _create(api: Connection, spec: NodeSpec) -> None:
+    try:
+        api.request("POST", _NODES, node_object(spec))
+    except ApiError as error:
+        if error.status != 409 or not error.retried:  # else the request that broke off has made it
+            raise
 
 
 def _remove(api: Connection, names: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from simulation.verdicts import owners
 
 __all__ = ["CalledOffError", "Cluster", "DemoError", "Object", "RefusedError"]
 
-_SYNC_WITHIN: Final = 15.0
+_SYNC_WITHIN: Final = 30.0
 _COLLECTED_WITHIN: Final = 10.0
 """Seconds that the garbage collector gets for Workloads of deleted jobs: a resync stops it for up to half a minute."""
 _GONE_WITHIN: Final = 60.0

@@ -11,7 +11,7 @@ from simulation.cases import Case
 from simulation.cluster import Cluster, DemoError, Object
 from simulation.verdicts import condition, flavors_of
 
-_ACTIVE_WITHIN: Final = 5.0
+_ACTIVE_WITHIN: Final = 30.0
 _FREE_WITHIN: Final = 5.0
 _REMEDY: Final = "declare the teams first: `hpctl up`"
 

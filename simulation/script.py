@@ -19,7 +19,7 @@ from simulation.verdicts import UNDECIDED, Reading
 _STANDS: Final = 0.5
 """Seconds that a verdict which may be a passing one must stand: Kueue often takes a second look right after the first."""
 _TICK: Final = 0.1
-_ALIVE_WITHIN: Final = 10.0
+_ALIVE_WITHIN: Final = 30.0
 """Seconds for the pods of an admitted job to run, before they can be finished."""
 
 

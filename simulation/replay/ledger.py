@@ -173,12 +173,8 @@ class Ledger:
         if now != "leaving":
             self.leaving.discard(name)
             self._overtaken.pop(name, None)
-        if now == "running" and before != "running":
-            self._admitted(workload, name)
-        if now == "leaving" and before in ("reserved", "running"):
-            self._evicted(workload, name)
-        elif now == "leaving" and before != "leaving":
-            self._overtaken[name] = time.monotonic() + _OVERTAKEN_FOR
+        if self._expected.get(name) != "over":  # else Kueue does it because it hasn't heard of the end, which holds
+            self._note(workload, name, before, now)
         (self.waiting.add if now == "waiting" else self.waiting.discard)(name)
         (self._alive.discard if now == "over" else self._alive.add)(name)
         expected = self._expected.get(name)
@@ -188,9 +184,17 @@ class Ledger:
         else:
             self.open.add(name)
 
+    def _note(self, workload: Object, name: str, before: State, now: State) -> None:
+        if now == "running" and before != "running":
+            self._admitted(workload, name)
+        elif now == "leaving" and before in ("reserved", "running"):
+            self._evicted(workload, name)
+        elif now == "leaving" and before != "leaving":
+            self._overtaken[name] = time.monotonic() + _OVERTAKEN_FOR
+
     def _lose(self, name: str, before: State, now: State) -> None:
         """Note an eviction that is overwritten, or that is there again."""
-        if now not in ("reserved", "running"):
+        if now not in ("reserved", "running") or self._expected.get(name) == "over":
             self.lost.pop(name, None)
         elif before == "leaving":
             self.lost[name] = workloads.evictions(self.objects[name])

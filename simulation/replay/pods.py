@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from typing import Any, Final
 
@@ -17,6 +18,8 @@ Object = dict[str, Any]
 _JOB_LABEL: Final = "batch.kubernetes.io/job-name"
 _FOR_EVER: Final = "8760h"
 _NOT_FOUND: Final = 404
+_HEARD_WITHIN: Final = 0.5
+"""Seconds after which the scheduler, too, knows that a pod is gone; until then it counts pods as hopeless that aren't."""
 _QUEUES: Final = ('"active"', '"backoff"', '"gated"')
 """The scheduler's queues of pods that it has still to look at."""
 
@@ -65,6 +68,7 @@ class PodActor:
         self._cluster = cluster
         self._metrics = scheduler_metrics
         self._pods: defaultdict[str, dict[str, Object]] = defaultdict(dict)
+        self._freed = time.monotonic()
 
     def create(self, job: Job) -> None:
         made = manifest(job, self._cluster)
@@ -92,6 +96,7 @@ class PodActor:
             return
         over = kind == "DELETED" or item["status"].get("phase") in ("Succeeded", "Failed")
         if over:
+            self._freed = time.monotonic()
             self._pods[name].pop(item["metadata"]["name"], None)
         else:
             self._pods[name][item["metadata"]["name"]] = item
@@ -104,6 +109,8 @@ class PodActor:
         return len(found) != pods or any(not _runs(pod) and not _unplaced(pod) for pod in found)
 
     def at_rest(self) -> bool:
+        if time.monotonic() - self._freed < _HEARD_WITHIN:
+            return False
         lines = self._server.plain(self._metrics).decode().splitlines()
         told = [line for line in lines if line.startswith("scheduler_pending_pods{")]
         return all(float(line.rpartition(" ")[2]) == 0 for line in told if any(queue in line for queue in _QUEUES))

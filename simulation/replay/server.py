@@ -7,6 +7,7 @@ import json
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -16,6 +17,7 @@ from queue import SimpleQueue
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
+from live.connection import is_passing
 from sandbox.errors import SandboxError
 
 Object = dict[str, Any]
@@ -24,8 +26,11 @@ JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 _PARALLEL: Final = 8
 _TIMEOUT: Final = 60.0
+_PAUSES: Final = (0.1, 0.5, 2.0, 5.0)
+"""Seconds before a server that is too busy is asked again."""
 _CONFLICT: Final = 409
 _GONE: Final = 410
+_TIMED_OUT: Final = 504
 _DONE_BEFORE: Final = {"POST": 409, "PATCH": 422}
 """What the server answers to a request that is repeated: the object exists; a condition of that type is there."""
 _T = TypeVar("_T")
@@ -62,14 +67,23 @@ class Server:
     def request(self, method: str, path: str, body: Any = None, content_type: str = JSON) -> bytes:
         """The answer's content. Raises RefusedError where the server says no, SandboxError where none answers.
 
-        Where the server hangs up without an answer, it is asked once more. It may have done what the first request wanted;
-        then it says to the second that the object, or the condition, is there already, and that is fine.
+        Where the server hangs up without an answer, it is asked once more, and where it, or a webhook, is too busy, after some
+        pauses. It may have done what the first request wanted; then it says to another that the object, or the condition, is
+        there already, and that is fine.
         """
         data = None if body is None else json.dumps(body, separators=(",", ":"))
-        status, content, again = self._ask(self._host, self._tls, method, path, data, content_type)
-        if status >= 300 and not (again and _DONE_BEFORE.get(method) == status):
-            raise RefusedError(status, _message(content))
-        return content
+        repeated = False
+        for pause in (*_PAUSES, None):
+            status, content, again = self._ask(self._host, self._tls, method, path, data, content_type)
+            repeated |= again
+            if status < 300 or (repeated and _DONE_BEFORE.get(method) == status):
+                return content
+            message = _message(content)
+            if pause is None or not is_passing(status, message):
+                raise RefusedError(status, message)
+            repeated |= status == _TIMED_OUT
+            time.sleep(pause)
+        raise AssertionError("the last request returns or raises")
 
     def _ask(
         self, host: str, tls: ssl.SSLContext, method: str, path: str, data: str | None, content_type: str
@@ -126,10 +140,13 @@ class Server:
     def plain(self, url: str) -> bytes:
         """The content of another address of the sandbox, with the administrator's token; its certificate is its own."""
         parts = urlsplit(url)
-        status, content, _ = self._ask(parts.netloc, self._trusting, "GET", parts.path, None, JSON)
-        if status != 200:
-            raise SandboxError(f"{url} answered {status}")
-        return content
+        for pause in (*_PAUSES, None):
+            status, content, _ = self._ask(parts.netloc, self._trusting, "GET", parts.path, None, JSON)
+            if status == 200:
+                return content
+            if pause is not None:  # it asks the API server about the token, which may be too busy
+                time.sleep(pause)
+        raise SandboxError(f"{url} answered {status}")
 
     def _headers(self, content_type: str) -> dict[str, str]:
         return {"Authorization": f"Bearer {self._token}", "Accept": JSON, "Content-Type": content_type}

@@ -119,7 +119,7 @@ class Stage:
     def _replay(self, play: Play, settings: Settings, began: float, *, complete: bool) -> Replay:
         return Replay(
             cluster=self.plan.name,
-            events=tuple(play.events),
+            events=tuple(event for event in play.events if event.at <= play.settled),
             until=play.settled if settings.until is None or not complete else settings.until,
             tick=settings.tick,
             fidelity=self.fidelity,

@@ -171,6 +171,20 @@ def test_a_job_that_ended_stays_open_until_the_watch_shows_it(plan: ClusterPlan)
     assert (found.open, found.ended) == (set(), 1)
 
 
+def test_a_job_that_ended_is_not_evicted_any_more(plan: ClusterPlan) -> None:
+    """Kueue may do so before it hears of the end, and write its admission over the eviction, too."""
+    found, clock, (kueue,) = ledger(plan, job("a"))
+    clock.arriving(0)
+    found.see(kueue.admits(), kueue.name)
+    found.finished([job("a")])
+    for workload in (kueue.evicts(), kueue.admits(), kueue.evicts()):
+        found.see(workload, kueue.name)
+        assert (found.leaving, found.lost, found.undecided()) == (set(), {}, {"a"})
+    found.see(kueue.says(Finished=("True", "Succeeded", "")), kueue.name)
+    assert [event.kind for event in found.events] == ["admitted", "finished"]
+    assert found.undecided() == set()
+
+
 def test_who_waits_is_overlooked_where_quota_came_back_later(plan: ClusterPlan) -> None:
     jobs = job("runs"), job("waits", "beta"), job("alone", "alone")
     found, _, (runs, waits, alone) = ledger(plan, *jobs)
