@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+from hypothesis.internal.conjecture import providers
 
 if TYPE_CHECKING:
     from sandbox.local import Sandbox
@@ -31,7 +32,11 @@ for _profile, _examples in (("default", 25), ("full", 100)):
         _profile, deadline=None, derandomize=True, max_examples=_examples, phases=_PHASES, suppress_health_check=_SLOW_IS_FINE
     )
 settings.register_profile("explore", deadline=None, max_examples=1500, phases=_PHASES, suppress_health_check=_SLOW_IS_FINE)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+_PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "default")
+settings.load_profile(_PROFILE)
+if _PROFILE != "explore":
+    # Hypothesis draws also from the constants of the modules that happen to be loaded, which depends on the tests before.
+    providers._get_local_constants = lambda: providers._local_constants
 
 
 @pytest.fixture(scope="session")
