@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from cli.main import run
 from components.render import render
 from config.load import Project
 from governance.plan import plan
-from live.connection import APPLY, Connection, connect
+from live.connection import APPLY, ApiError, Connection, connect
 from live.submit import BY_OBJECT
 from sandbox import stacks
 from sandbox.progress import SilentProgress
@@ -61,6 +62,7 @@ class Cluster:
         write_files(root, FILES)
         platform = Project(root).load("main")
         resolved = plan(platform)
+        stacks.remove(root, "main")  # a killed run may have left one of this path
         stacks.boot(root, "main", platform, resolved, SilentProgress())
         self.kubeconfig = stacks.sandbox_of(root, "main", "main").kubeconfig
         self.api: Connection = connect(str(self.kubeconfig), "", "")
@@ -97,21 +99,27 @@ class Cluster:
         return wait_for(lambda: (found := self.workload(owner, namespace)) and is_true(found, "Admitted") and found)
 
     def clear(self) -> None:
+        wait_for(self._cleared, 90)
+
+    def _cleared(self) -> bool:
+        """Deletes at every look, as a controller that has not heard yet makes more. Pods too stay until theirs lets them go."""
         for namespace in (ALPHA, BETA):
-            for kind in ("apps/v1/deployments", "batch/v1/jobs"):
+            for kind in ("apps/v1/deployments", "apps/v1/replicasets", "batch/v1/jobs"):
                 group, _, plural = kind.rpartition("/")
                 self.api.request(
                     "DELETE", f"/apis/{group}/namespaces/{namespace}/{plural}", query={"propagationPolicy": "Background"}
                 )
             self.api.request("DELETE", f"/api/v1/namespaces/{namespace}/pods", query={"gracePeriodSeconds": "0"})
             for service in self.items(f"/api/v1/namespaces/{namespace}/services"):
-                self.api.request("DELETE", f"/api/v1/namespaces/{namespace}/services/{service['metadata']['name']}")
+                with suppress(ApiError):  # the garbage collector may have been first
+                    self.api.request("DELETE", f"/api/v1/namespaces/{namespace}/services/{service['metadata']['name']}")
             # The garbage collector would come to them too, at times after half a minute.
             self.api.request("DELETE", f"{KUEUE}/namespaces/{namespace}/workloads")
-        wait_for(lambda: not self.items(f"{KUEUE}/workloads"), 90)
+        pods = [pod for namespace in (ALPHA, BETA) for pod in self.items(f"/api/v1/namespaces/{namespace}/pods")]
+        return not pods and not self.items(f"{KUEUE}/workloads")
 
 
-def wait_for(what: Callable[[], Any], seconds: float = 40.0) -> Any:
+def wait_for(what: Callable[[], Any], seconds: float = 90.0) -> Any:
     end = time.monotonic() + seconds
     while not (answer := what()):
         assert time.monotonic() < end, "did not come to pass"
@@ -241,7 +249,17 @@ def member_of(cluster: Cluster, namespace: str, folder: Path) -> Path:
     config["users"] = [{"name": config["users"][0]["name"], "user": {"token": token}}]
     path = folder / "kubeconfig"
     path.write_text(yaml.safe_dump(config))
+    member = connect(str(path), "", "")
+    wait_for(lambda: may_list(member, namespace))  # the API server hears of a binding a little later
     return path
+
+
+def may_list(member: Connection, namespace: str) -> bool:
+    try:
+        member.request("GET", f"/apis/batch/v1/namespaces/{namespace}/jobs")
+    except ApiError:
+        return False
+    return True
 
 
 def test_a_reclaim_takes_the_elastic_part_alone_and_it_grows_back(cluster: Cluster, capsys: pytest.CaptureFixture[str]) -> None:
