@@ -198,7 +198,12 @@ class Engine:
             if verb != "preview" and finished.code >= 0:  # negative: killed by a signal
                 self._note.end()
             if finished.code == 0 and not finished.interrupted:
-                events.wait_for_last()
+                if not events.wait_for_last():
+                    raise EngineError(
+                        f"`{verb}` succeeded, but pulumi did not tell all that it has done.",
+                        self.log,
+                        "Read the log. The same command, run again, changes what is still to be changed.",
+                    )
                 return events.report
         raise self._failure(verb, finished, events, inline)
 
@@ -217,7 +222,8 @@ class Engine:
                 self.log,
                 "Run the same command again: it continues.",
             )
-        events.wait_for_last()
+        if events.begun:
+            events.wait_for_last()
         return from_diagnostics(verb, events.report.diagnostics, finished.stderr, self.log)
 
     # -- the stack and its surroundings ----------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -13,8 +13,8 @@ from typing import Any, Final, Self
 
 from sandbox.engine_errors import Diagnostic
 
-_WAIT_FOR_LAST: Final = 5.0
-"""Seconds to wait for events that are still on their way when the engine has ended."""
+_WAIT_FOR_LAST: Final = 60.0
+"""Seconds to wait for events that are still on their way when the engine has ended; a stream that broke off is over at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +84,13 @@ class EventServer:
         from pulumi.runtime.proto import events_pb2_grpc
 
         self.report = Report()
+        self.begun = False
+        """Whether the run has told anything; one that fails before its start, for example at a lock, does not."""
         self._on_event = on_event
+        self._complete = False
         self._over = threading.Event()
         self._server = grpc.server(ThreadPoolExecutor(2), options=[("grpc.max_receive_message_length", 1 << 29)])
-        events_pb2_grpc.add_EventsServicer_to_server(_servicer(self._receive, self._over), self._server)
+        events_pb2_grpc.add_EventsServicer_to_server(_servicer(self._take), self._server)
         self.address = f"tcp://127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
 
     def __enter__(self) -> Self:
@@ -97,14 +100,24 @@ class EventServer:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._server.stop(grace=None).wait()
 
-    def wait_for_last(self) -> None:
-        """Wait until every event of a run that has ended is here."""
-        self._over.wait(_WAIT_FOR_LAST)
+    def wait_for_last(self) -> bool:
+        """Wait until every event of a run that has ended is here; False if some never come."""
+        return self._over.wait(_WAIT_FOR_LAST) and self._complete
 
     def tell(self, progress: Progress) -> None:
         """Pass something on to the display."""
         if self._on_event is not None:
             self._on_event(progress)
+
+    def _take(self, events: Iterable[str]) -> None:
+        """Receive the run's stream to its end; ``events`` raises where it breaks off."""
+        self.begun = True
+        try:
+            for text in events:
+                self._receive(text)
+            self._complete = True
+        finally:
+            self._over.set()
 
     def _receive(self, text: str) -> None:
         event = json.loads(text)
@@ -147,15 +160,13 @@ def plain_text(text: str) -> str:
     return _MARKUP.sub("", text)
 
 
-def _servicer(receive: Callable[[str], None], over: threading.Event) -> Any:
+def _servicer(take: Callable[[Iterable[str]], None]) -> Any:
     from google.protobuf import empty_pb2  # type: ignore[import-untyped]
     from pulumi.runtime.proto import events_pb2_grpc
 
     class Servicer(events_pb2_grpc.EventsServicer):
         def StreamEvents(self, request_iterator: Any, context: Any) -> Any:  # noqa: N802, ARG002 - the protocol's name
-            for request in request_iterator:
-                receive(request.event)
-            over.set()
+            take(request.event for request in request_iterator)
             return empty_pb2.Empty()
 
     return Servicer()

@@ -107,9 +107,8 @@ class Deletion:
                     f"{self._kind.name} {object_id(live)!r} is marked for deletion but still there after {timeout:g} s{holders}.",
                     live,
                 )
-            if waited > QUIET_SECONDS and holders != said:
+            if waited > QUIET_SECONDS and holders != said and op.say(f"waiting for the deletion{holders}"):
                 said = holders
-                op.say(f"waiting for the deletion{holders}")
             if op.cancelled.wait(min(pause, timeout - waited)):
                 raise NotDeletedError(
                     f"{self._kind.name} {object_id(live)!r} is marked for deletion; the wait was cancelled{holders}.", live

@@ -29,8 +29,9 @@ class NotReadyError(Exception):
         self.live = live
 
 
-def _silent(_message: str) -> None:
+def _silent(_message: str) -> bool:
     """Say nothing."""
+    return True
 
 
 @dataclass
@@ -44,9 +45,9 @@ class Operation:
     adopt: bool = False
     """The stack's last run was cut short: continue its half-made creates."""
     cancelled: threading.Event = field(default_factory=threading.Event)
-    say: Callable[[str], None] = _silent
-    """Tells the user what is being waited for; an empty message clears it."""
-    warn: Callable[[str], None] = _silent
+    say: Callable[[str], bool] = _silent
+    """Tells the user what is being waited for; an empty message clears it. False where nobody heard it: say it again."""
+    warn: Callable[[str], object] = _silent
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,8 @@ class ReadyWait:
                     f"Its conditions: {describe_conditions(live)}.",
                     live,
                 )
-            if waited > QUIET_SECONDS and state.waiting_for != said:
+            if waited > QUIET_SECONDS and state.waiting_for != said and op.say(f"waiting for {state.waiting_for}"):
                 said = state.waiting_for
-                op.say(f"waiting for {said}")
             if op.cancelled.wait(min(pause, timeout - waited)):
                 raise NotReadyError(f"{self.what} was written, but the wait for {state.waiting_for} was cancelled.", live)
             pause = min(pause * 1.6, LONGEST_PAUSE)

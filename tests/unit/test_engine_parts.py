@@ -1,4 +1,4 @@
-"""The engine driver's pure parts: counts, errors, settings, what a run that was cut short has left."""
+"""The engine driver's pure parts: counts, errors, settings, events, what a run that was cut short has left; and its log."""
 
 from __future__ import annotations
 
@@ -6,18 +6,31 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
+from google.protobuf import empty_pb2  # type: ignore[import-untyped]
+from pulumi.runtime.proto import engine_pb2_grpc, events_pb2, events_pb2_grpc
 
-from sandbox import engine_plugins
+from live.connection import Answer, ApiError, Connection
+from sandbox import engine_events, engine_plugins
+from sandbox.engine import Engine
 from sandbox.engine_errors import Diagnostic, EngineError, from_diagnostics, resource_name
-from sandbox.engine_events import Changes, count, plain_text
+from sandbox.engine_events import Changes, EventServer, count, plain_text
 from sandbox.engine_recovery import Owner, RunNote, heal
 from sandbox.engine_settings import ConfigValue, EngineSettings, relative_backend
 from sandbox.engine_workspace import Workspace
+from sandbox.provider import deletion, operation
+from sandbox.provider.conditions import READY, State
+from sandbox.provider.discovery import Mapping
+from sandbox.provider.host import Host
+from sandbox.provider.names import Kind
+from sandbox.provider.operation import Operation, ReadyWait
 
 URN = "urn:pulumi:local::platform::platform:Queues$kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue::research"
 
@@ -71,12 +84,130 @@ def test_markup_is_taken_out() -> None:
     assert plain_text("<{%fg 1%}>error: <{%reset%}>\x1b[31mred\x1b[0m 5 < 6") == "error: red 5 < 6"
 
 
-def deployment(*pending: dict[str, Any]) -> dict[str, Any]:
+def send(server: EventServer, *events: dict[str, Any]) -> None:
+    """Send a run's events, and wait for the answer, as pulumi does before it ends; it breaks off before an empty one."""
+
+    def requests() -> Iterator[events_pb2.EventRequest]:
+        for event in events:
+            assert event, "breaks off"
+            yield events_pb2.EventRequest(event=json.dumps(event))
+
+    with grpc.insecure_channel(server.address.removeprefix("tcp://")) as channel:
+        events_pb2_grpc.EventsStub(channel).StreamEvents(requests())
+
+
+SUMMARY = {"summaryEvent": {"resourceChanges": {"create": 2}}}
+
+
+def test_counts_come_with_the_last_event() -> None:
+    assert engine_events._WAIT_FOR_LAST > 30, "a busy machine takes more than five seconds"
+    with EventServer(None) as server:
+        assert not server.begun
+        send(server, SUMMARY)
+        assert server.begun
+        assert server.wait_for_last()
+        assert server.report.changes == Changes(create=2)
+
+
+def test_events_that_break_off_are_not_waited_for() -> None:
+    with EventServer(None) as server:
+        with pytest.raises(grpc.RpcError):
+            send(server, SUMMARY, {})
+        assert not server.wait_for_last()
+        assert server._over.is_set()
+
+
+def fake_engine(tmp_path: Path, script: str) -> Engine:
+    """An engine that tells no events."""
+    pulumi = tmp_path / "pulumi"
+    pulumi.write_text(f"#!/bin/sh\n{script}\n")
+    pulumi.chmod(0o755)
+    (tmp_path / "Pulumi.yaml").write_text("name: x\nruntime: python\n")
+    return Engine(EngineSettings(tmp_path, "dev", f"file://{tmp_path}/state", pulumi, "word", kubernetes_provider="plugin"))
+
+
+def test_a_success_without_its_events_is_no_run_that_changed_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_events, "_WAIT_FOR_LAST", 0.1)
+    with pytest.raises(EngineError, match="`destroy` succeeded, but pulumi did not tell all") as caught:
+        fake_engine(tmp_path, "exit 0").destroy()
+    assert caught.value.log is not None
+    assert caught.value.remedy
+
+
+def test_a_failure_before_the_first_event_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(EventServer, "wait_for_last", lambda _: pytest.fail("there is nothing to wait for"))
+    with pytest.raises(EngineError, match="it is locked"):
+        fake_engine(tmp_path, "echo 'error: it is locked' >&2; exit 255").destroy()
+
+
+class Deaf(engine_pb2_grpc.EngineServicer):
+    """An engine whose log does not hear the first word."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self._first = True
+
+    def Log(self, request: Any, context: Any) -> Any:  # noqa: N802 - the protocol's name
+        if self._first:
+            self._first = False
+            context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "busy")
+        self.heard.append(request.message)
+        return empty_pb2.Empty()
+
+
+@pytest.fixture
+def deaf() -> Iterator[tuple[Deaf, Host]]:
+    servicer, server = Deaf(), grpc.server(ThreadPoolExecutor(1))
+    engine_pb2_grpc.add_EngineServicer_to_server(servicer, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    yield servicer, Host(f"127.0.0.1:{port}")
+    server.stop(grace=None).wait()
+
+
+def test_a_warning_counts_as_given_once_it_was_heard(deaf: tuple[Deaf, Host]) -> None:
+    engine, host = deaf
+    for _ in range(3):
+        host.warn(URN, "mind the gap")
+    assert engine.heard == ["mind the gap"]
+
+
+def test_what_is_waited_for_is_said_until_it_was_heard(deaf: tuple[Deaf, Host], monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, host = deaf
+    monkeypatch.setattr(operation, "QUIET_SECONDS", 0.0)
+    looks = iter([State(False, "rain"), State(False, "rain"), State(False, "rain"), READY])
+    wait = ReadyWait(dict, "Queue q")
+    wait.run({}, lambda _: next(looks), 300, Operation("m", say=lambda message: host.status(URN, message)))
+    assert engine.heard == ["waiting for rain", ""]
+
+
+class Held(Connection):
+    """A connection to a server that keeps an object for three looks after its deletion."""
+
+    def __init__(self) -> None:
+        self._looks = 0
+
+    def request(self, method: str, path: str, *_: Any, **__: Any) -> Any:
+        self._looks += method == "GET"
+        if self._looks > 3:
+            raise ApiError(404, "NotFound", "gone")
+        return Answer({"metadata": {"uid": "1", "name": "q", "finalizers": ["hold"]}})
+
+
+def test_what_a_deletion_waits_for_is_said_until_it_was_heard(deaf: tuple[Deaf, Host], monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, host = deaf
+    monkeypatch.setattr(deletion, "QUIET_SECONDS", 0.0)
+    kind = Mapping(Kind("", "v1", "ConfigMap"), "configmaps", namespaced=True)
+    deletion.Deletion(Held(), kind, "/q").run({}, Operation("m", say=lambda message: host.status(URN, message)))
+    assert engine.heard == ["waiting for the deletion: held by the finalizers hold", ""]
+
+
+def deployment(*operations: dict[str, Any]) -> dict[str, Any]:
     known = {"urn": "known", "type": "kubernetes:core/v1:ConfigMap"}
-    return {"version": 3, "deployment": {"resources": [known], "pending_operations": list(pending)}}
+    return {"version": 3, "deployment": {"resources": [known], "pending_operations": list(operations)}}
 
 
-def operation(kind: str, urn: str, token: str, metadata: dict[str, Any]) -> dict[str, Any]:
+def pending(kind: str, urn: str, token: str, metadata: dict[str, Any]) -> dict[str, Any]:
     return {"type": kind, "resource": {"urn": urn, "type": token, "inputs": {"metadata": metadata}}}
 
 
@@ -84,12 +215,12 @@ def test_pending_operations_are_settled() -> None:
     token = "kubernetes:core/v1:ConfigMap"
     found = heal(
         deployment(
-            operation("creating", "a", token, {"name": "x", "namespace": "y"}),
-            operation("creating", "b", "kubernetes:core/v1:Namespace", {"name": "z"}),
-            operation("creating", "urn:pulumi:s::p::aws:s3/bucket:Bucket::c", "aws:s3/bucket:Bucket", {"name": "x"}),
-            operation("creating", "known", token, {"name": "x"}),
-            operation("updating", "d", token, {"name": "x"}),
-            operation("deleting", "known", token, {"name": "x"}),
+            pending("creating", "a", token, {"name": "x", "namespace": "y"}),
+            pending("creating", "b", "kubernetes:core/v1:Namespace", {"name": "z"}),
+            pending("creating", "urn:pulumi:s::p::aws:s3/bucket:Bucket::c", "aws:s3/bucket:Bucket", {"name": "x"}),
+            pending("creating", "known", token, {"name": "x"}),
+            pending("updating", "d", token, {"name": "x"}),
+            pending("deleting", "known", token, {"name": "x"}),
         )
     )
     assert found is not None
