@@ -67,11 +67,11 @@ class Sandbox:
                 self._start(request, progress)
             elif read_json(self._layout.status).get("manager") != fingerprint(request["manager"]):
                 self._reload(request, progress)
+            wanted = fingerprint(request["manager"])
             try:
                 self._wait(lambda status: "kube-apiserver" in status.get("ready", ()), progress)
-                sync_nodes(self.kubeconfig, nodes)
-                wanted = fingerprint(request["manager"])
-                self._wait(lambda status: status.get("phase") == "running" and status.get("manager") == wanted, progress)
+                self._sync_nodes(nodes, wanted, progress)
+                self._wait_running(wanted, progress)
             except BaseException:
                 if booting:
                     self._stop()
@@ -140,6 +140,20 @@ class Sandbox:
         write_json(self._layout.request, request)
         with suppress(ProcessLookupError):
             os.kill(read_json(self._layout.status)["supervisor"]["pid"], signal.SIGHUP)
+
+    def _sync_nodes(self, nodes: Sequence[NodeSpec], wanted: str, progress: Progress) -> None:
+        """Bring the nodes up to date. Raises SandboxError."""
+        try:
+            sync_nodes(self.kubeconfig, nodes)
+        except SandboxError:
+            # The supervisor may have stopped the API server: because another process failed, which is the reason to raise, or
+            # because a port was taken, and then it boots once more.
+            self._wait_running(wanted, progress)
+            sync_nodes(self.kubeconfig, nodes)
+
+    def _wait_running(self, wanted: str, progress: Progress) -> None:
+        """Wait until all runs, Kueue with the configuration of this fingerprint. Raises SandboxError."""
+        self._wait(lambda status: status.get("phase") == "running" and status.get("manager") == wanted, progress)
 
     def _wait(self, reached: Callable[[Mapping[str, Any]], bool], progress: Progress) -> None:
         """Wait until the supervisor's status is as wanted. Raises SandboxError where it never will be."""

@@ -1,9 +1,10 @@
-"""How the sandbox's processes are configured: folders, keys, argument lists, Kueue's and kwok's configuration."""
+"""How the sandbox's processes are configured: folders, keys, argument lists, Kueue's and kwok's configuration, nodes."""
 
 from __future__ import annotations
 
 import base64
 import json
+import os
 import stat
 from dataclasses import astuple
 from pathlib import Path
@@ -16,11 +17,14 @@ from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
 from governance.nodes import NodeSpec, Taint
-from sandbox import kueue, kwok, nodes, paths
+from sandbox import kueue, kwok, local, nodes, paths
 from sandbox.controlplane import STOP_ORDER, ControlPlane
 from sandbox.errors import SandboxError
 from sandbox.layout import Layout, Ports
+from sandbox.local import Sandbox
 from sandbox.pki import USERS, Pki
+from sandbox.progress import SilentProgress
+from sandbox.state import fingerprint, identity, write_json
 from sandbox.toolchain import CLUSTER_TOOLS
 
 PORTS = Ports(1, 2, 3, 4, 5, 6, 7, 8, 9)
@@ -257,3 +261,39 @@ def test_a_node_differs_only_where_it_does() -> None:
     assert patch["metadata"] == {"labels": {"a": "1", "b": None}}
     assert [taint["key"] for taint in patch["spec"]["taints"]] == ["t", "node.kubernetes.io/unschedulable"]
     assert status == {"status": {"allocatable": {"memory": "2Ti", "cpu": "3500m", "nvidia.com/gpu": None}}}
+
+
+def lose_the_api_server(monkeypatch: pytest.MonkeyPatch, cache: Path, **found: Any) -> tuple[Sandbox, list[str]]:
+    """A sandbox whose API server stops while the nodes are brought up to date, and the status that is found then; the tries."""
+    monkeypatch.setenv("HPCTL_CACHE", str(cache))
+    box, tries = Sandbox("a"), []
+    file = Layout(box.dir).status
+    status = {"supervisor": identity(os.getpid()), "message": "", "manager": fingerprint({}), "ready": ["kube-apiserver"]}
+
+    def sync(*_: object) -> None:
+        tries.append("sync")
+        if len(tries) == 1:
+            write_json(file, {**status, **found})
+            raise SandboxError("the API server does not answer")
+
+    paths.private_dir(box.dir)
+    write_json(file, {**status, "phase": "starting"})
+    monkeypatch.setattr(local, "ensure", lambda *_: {})
+    monkeypatch.setattr(Sandbox, "_request", lambda *_: {"manager": {}})
+    monkeypatch.setattr(Sandbox, "_serves", lambda *_: True)
+    monkeypatch.setattr(local, "sync_nodes", sync)
+    return box, tries
+
+
+def test_an_api_server_that_went_with_a_failed_sandbox_is_not_the_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    failed = {"phase": "failed", "message": "kueue ended with exit status 1: noSuchField", "log": "/x/kueue.log"}
+    box, _ = lose_the_api_server(monkeypatch, tmp_path, **failed)
+    with pytest.raises(SandboxError, match="the sandbox failed: kueue ended with exit status 1: noSuchField") as caught:
+        box.up({}, [], SilentProgress())
+    assert caught.value.log == Path("/x/kueue.log")
+
+
+def test_nodes_are_brought_up_to_date_after_a_second_boot(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    box, tries = lose_the_api_server(monkeypatch, tmp_path, phase="running")
+    assert box.up({}, [], SilentProgress()).phase == "running"
+    assert tries == ["sync", "sync"]
