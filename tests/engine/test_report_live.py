@@ -23,7 +23,7 @@ from sandbox.progress import SilentProgress
 
 pytestmark = pytest.mark.engine
 P5, GPU = "ml.p5.48xlarge", "nvidia.com/gpu"
-WITHIN = 40.0
+WITHIN = 120.0
 
 
 class Place:
@@ -66,6 +66,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     platform = Project(root).load("main")
     declared = plan(platform)
     try:
+        stacks.remove(root, "main")  # a killed run may have left one of this path
         booted = stacks.boot(root, "main", platform, declared, SilentProgress())
         one = Place(root, declared, booted["main"].kubeconfig)
         for item in render(declared.clusters["main"]):
@@ -90,6 +91,12 @@ def share(found: dict[str, Any], team: str) -> tuple[str, str, str]:
     return row["own"], row["borrowed"], row["idle"]
 
 
+def tasks(found: dict[str, Any], priority: str, *counts: str) -> tuple[int, ...]:
+    """Counts of the tasks of a priority class; Kueue counts quota as used before it stores the admission."""
+    rows = [one for one in found["tasks"] if one["priority_class"] == priority]
+    return tuple(sum(row[count] for row in rows) for count in counts)
+
+
 def test_the_report_says_what_kueue_decides(place: Place, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     empty = place.report(capsys)
     assert empty["live"] is True
@@ -112,10 +119,13 @@ def test_the_report_says_what_kueue_decides(place: Place, capsys: pytest.Capture
     place.job("beta", "takes", 3, "high")  # all of its own and nobody's 8 too: alpha's borrowed ones go back
     taken = until(
         lambda: place.report(capsys),
-        lambda one: share(one, "beta") == ("16", "8", "0") and sum(c["preempted"] for c in one["tasks"]) == 1,
+        lambda one: (
+            share(one, "beta") == ("16", "8", "0")
+            and tasks(one, "high", "running", "pending") == (1, 0)
+            and tasks(one, "low", "preempted") == (1,)
+        ),
     )
-    high, low = (next(c for c in taken["tasks"] if c["priority_class"] == name) for name in ("high", "low"))
-    assert (high["running"], high["pending"]) == (1, 0)
+    (low,) = [one for one in taken["tasks"] if one["priority_class"] == "low"]
     assert (low["preempted"], low["preemptions"]) == (1, 1)
     assert low["run"]["count"] >= 1, "the preempted job has run for a while"
 
