@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import textwrap
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from live.connection import ApiError, Connection, connect
@@ -137,13 +138,40 @@ class Project:
 
 @contextmanager
 def later(seconds: float, call: Callable[[], Any]) -> Iterator[None]:
-    """Do something while the block runs."""
-    timer = threading.Timer(seconds, call)
-    timer.start()
+    """Do something while the block runs; its failure comes before one of the block, which it may have caused."""
+
+    def run() -> None:
+        time.sleep(seconds)
+        call()
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(run)
+        try:
+            yield
+        finally:
+            done.result()
+
+
+def runs(pid: int) -> bool:
+    """Whether a process has not ended yet; the dead stay in the process list where nobody asks for their status."""
     try:
-        yield
-    finally:
-        timer.join()
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def rewrite(api: Connection, path: str, change: Callable[[dict[str, Any]], None], query: dict[str, str] | None = None) -> None:
+    """Read an object, change it and write it; once more where a controller has written to it in between."""
+    while True:
+        found = api.request("GET", path).body
+        change(found)
+        try:
+            api.request("PUT", path, found, query)
+        except ApiError as error:
+            if error.status != 409:
+                raise
+        else:
+            return
 
 
 @pytest.fixture(scope="session")
@@ -188,7 +216,8 @@ def widgets(cluster: Path) -> str:
     api = connect(str(cluster), "", "")
     with suppress(ApiError):
         api.request("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", WIDGETS)
-    for _attempt in range(100):
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
         with suppress(ApiError):
             api.request("GET", "/apis/test.example.com/v1/widgets")
             return "/apis/test.example.com/v1"

@@ -35,12 +35,13 @@ def waiting(wait: str, seconds: int) -> str:
 def set_status(project: Project, status: dict[str, Any]) -> None:
     """What a controller would report, as soon as the object is there."""
     path = project.path("widgets", "one", WIDGETS)
-    for _attempt in range(200):
+    deadline = time.monotonic() + 120
+    while True:
         try:
             project.api.request("PATCH", f"{path}/status", {"status": status}, None, "application/merge-patch+json")
             return
         except ApiError as error:
-            if error.status != 404:
+            if error.status != 404 or time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
 
@@ -59,28 +60,33 @@ def test_create_waits_for_what_the_annotation_says(project: Project, widgets: st
     with later(1.5, lambda: set_status(project, status)):
         result = project.up(waiting(wait, 30))
     assert result.changes.create == 3
-    assert 1.5 < time.monotonic() - began < 20
+    assert time.monotonic() - began > 1.5
 
 
 def test_the_user_is_told_what_is_waited_for(project: Project, widgets: str) -> None:
     seen: list[Progress] = []
-    set_later = threading.Thread(target=set_status, args=(project, {"conditions": [INACTIVE]}))
-    set_later.start()
-    with later(5, lambda: set_status(project, {"conditions": [ACTIVE]})):
-        project.up(waiting("condition=Active", 30), on_event=seen.append)
-    set_later.join()
-    told = [one.message for one in seen if one.what == "status"]
-    assert "waiting for condition Active=True (is False, FlavorNotFound: no flavor)" in told
+    told = threading.Event()
+
+    def look(one: Progress) -> None:
+        seen.append(one)
+        if (one.what, one.message) == ("status", "waiting for condition Active=True (is False, FlavorNotFound: no flavor)"):
+            told.set()
+
+    def report() -> None:
+        set_status(project, {"conditions": [INACTIVE]})
+        assert told.wait(120)
+        set_status(project, {"conditions": [ACTIVE]})
+
+    with later(0, report):
+        project.up(waiting("condition=Active", 120), on_event=look)
     assert {(one.what, one.op) for one in seen if one.urn.endswith("::one")} >= {("started", "create"), ("done", "create")}
 
 
 def test_time_out_tells_the_conditions_and_the_next_run_waits_again(project: Project, widgets: str) -> None:
-    setter = threading.Thread(target=set_status, args=(project, {"conditions": [INACTIVE]}))
-    setter.start()
-    message = project.refused(lambda: project.up(waiting("condition=Active", 2)))
-    setter.join()
+    with later(0, lambda: set_status(project, {"conditions": [INACTIVE]})):
+        message = project.refused(lambda: project.up(waiting("condition=Active", 5)))
     assert "Widget one" in message
-    assert "not ready after 2 s" in message
+    assert "not ready after 5 s" in message
     assert "Active=False (FlavorNotFound: no flavor)" in message
     with later(1, lambda: set_status(project, {"conditions": [ACTIVE]})):
         again = project.up(waiting("condition=Active", 20))
@@ -104,11 +110,11 @@ def test_deletion_waits_for_finalizers_and_names_them(project: Project, widgets:
     text = """
         add("one", "test.example.com/v1", "Widget", spec={}, meta={
             "name": f"{mark}-one", "finalizers": ["test.example.com/hold"],
-            "annotations": {"pulumi.com/timeoutSeconds": "2"}})
+            "annotations": {"pulumi.com/timeoutSeconds": "10"}})
     """
     project.up(text)
     message = project.refused(lambda: project.up(""))
-    assert "still there after 2 s" in message
+    assert "still there after 10 s" in message
     assert "test.example.com/hold" in message
     path = project.path("widgets", "one", WIDGETS)
 
