@@ -10,10 +10,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from governance.nodes import NodeSpec
 from sandbox.children import tail
@@ -221,18 +221,17 @@ class Sandbox:
             if not log.name.endswith(".previous.log"):
                 log.replace(log.with_name(f"{log.stem}.previous.log"))
 
-    @contextmanager
-    def _lock(self) -> Iterator[None]:
-        """One process at a time boots or removes a sandbox."""
+    def _lock(self) -> TextIO:
+        """One process at a time boots or removes a sandbox: the one that has this open."""
         while True:
-            private_dir(self.dir)
-            with (self.dir / ".lock").open("w") as lock:
+            # Who held it before may have removed the folder: then this is the lock of a folder that is gone.
+            with suppress(FileNotFoundError), ExitStack() as stack:
+                private_dir(self.dir)
+                lock = stack.enter_context((self.dir / ".lock").open("w"))
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                # Who held it before may have removed the folder: then this is the lock of a folder that is gone.
-                with suppress(FileNotFoundError):
-                    if os.path.samestat(os.fstat(lock.fileno()), (self.dir / ".lock").stat()):
-                        yield
-                        return
+                if os.path.samestat(os.fstat(lock.fileno()), (self.dir / ".lock").stat()):
+                    stack.pop_all()
+                    return lock
 
 
 def sandboxes() -> list[Sandbox]:

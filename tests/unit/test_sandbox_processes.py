@@ -344,6 +344,14 @@ def test_who_waits_for_a_removed_folder_makes_a_new_one(tools: Path, monkeypatch
     assert order == [True]
 
 
+def test_a_file_that_is_missing_under_the_lock_is_told(cache: Path) -> None:
+    box = Sandbox("x")
+    with pytest.raises(FileNotFoundError, match="no-such-tool"), box._lock():
+        raise FileNotFoundError("no-such-tool")
+    with box._lock():  # it has been given back
+        pass
+
+
 def test_sandboxes_are_the_folders(cache: Path) -> None:
     assert sandboxes() == []
     for name in ("b", "a.c"):
