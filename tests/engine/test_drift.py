@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engine_support import rewrite
 from project_files import write_files
 
 from cli.main import run
@@ -150,11 +151,13 @@ def test_servers_fill_in_nothing_of_spec_that_is_not_declared(stack: Stack) -> N
 def _change(stack: Stack) -> None:
     """What people do by hand."""
     api = stack.api
-    queue = api.request("GET", QUEUE).body
-    resources = queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
-    next(one for one in resources if one["name"] == "nvidia.com/gpu")["nominalQuota"] = "8"
-    next(one for one in resources if one["name"] == "cpu")["nominalQuota"] = "48000m"  # means the same as 48
-    api.request("PUT", QUEUE, queue, {"fieldManager": "alice"})
+
+    def change(queue: dict[str, Any]) -> None:
+        resources = queue["spec"]["resourceGroups"][0]["flavors"][0]["resources"]
+        next(one for one in resources if one["name"] == "nvidia.com/gpu")["nominalQuota"] = "8"
+        next(one for one in resources if one["name"] == "cpu")["nominalQuota"] = "48000m"  # means the same as 48
+
+    rewrite(api, QUEUE, change, {"fieldManager": "alice"})
     labels = {"metadata": {"labels": {"hyperpod-platform/tier": "gold", "theirs": "yes"}}}
     api.request("PATCH", "/api/v1/namespaces/hyperpod-ns-beta", labels, {"fieldManager": "bob"}, MERGE_PATCH)
     api.request("DELETE", BINDING)

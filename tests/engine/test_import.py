@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engine_support import rewrite
 from sandbox_support import MANAGER, gpu_node
 
 from cli.main import run
@@ -158,8 +159,11 @@ class Adopted:
     def answered(self, path: str) -> bool:
         """Whether Kueue has written what it writes to an object of that kind."""
         item = self.live(path)
+        status = item.get("status") or {}
+        if item["kind"] in ("ClusterQueue", "Cohort") and "fairSharing" not in status:  # it always writes how they share
+            return False
         if item["kind"] in ("ClusterQueue", "LocalQueue"):
-            conditions = (item.get("status") or {}).get("conditions") or ()
+            conditions = status.get("conditions") or ()
             return any(one["type"] == "Active" and one["status"] == "True" for one in conditions)
         return item["kind"] not in ("ResourceFlavor", "Topology") or bool(item["metadata"].get("finalizers"))
 
@@ -271,10 +275,10 @@ def test_an_import_refuses_to_overwrite_what_has_changed_since(cluster: Adopted,
 def test_what_no_declaration_says_is_a_difference_and_an_update(
     cluster: Adopted, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = f"{KUEUE}/clusterqueues/nlp"
-    queue = cluster.live(path)
-    queue["spec"]["preemption"]["withinClusterQueue"] = "LowerOrNewerEqualPriority"
-    cluster.api.request("PUT", path, queue)
+    def change(queue: dict[str, Any]) -> None:
+        queue["spec"]["preemption"]["withinClusterQueue"] = "LowerOrNewerEqualPriority"
+
+    rewrite(cluster.api, f"{KUEUE}/clusterqueues/nlp", change)
     assert cluster.take("--to", str(tmp_path), "--json") == 3
     out, err = capsys.readouterr()
     (difference,) = json.loads(out)["differences"]

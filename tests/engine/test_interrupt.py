@@ -79,17 +79,23 @@ def test_ctrl_c_during_the_boot_leaves_no_process(project: Path) -> None:
     code, said = finish(process)
     assert code == 130, said
     folder = str(sandbox(project).dir)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while left := [p.pid for p in psutil.process_iter(["cmdline"]) if any(folder in part for part in p.info["cmdline"] or ())]:
         assert time.monotonic() < deadline, left
         time.sleep(0.1)
 
 
 def test_an_up_after_ctrl_c_continues(project: Path) -> None:
-    process = start(project)
-    until(process, "declaring main: ")
-    os.killpg(process.pid, signal.SIGINT)
-    code, said = finish(process)
+    for attempt in range(3):
+        process = start(project)
+        until(process, "declaring main: ")
+        os.killpg(process.pid, signal.SIGINT)
+        code, said = finish(process)
+        if code != 0:
+            break
+        # It was done before the signal: the next one gets something to do.
+        for number in range(8):
+            (project / "teams" / f"more-{attempt}-{number}.yaml").write_text(TEAM)
     assert code == 130, said
     assert "Traceback" not in said
     assert "continues" in said

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from engine_support import rewrite
 from project_files import write_files
 
 from cli.console import progress
@@ -130,7 +131,7 @@ def refusal(stack: Stack, manifest: dict[str, Any]) -> str:
     return str(caught.value)
 
 
-def wait_for(what: Any, seconds: float = 30.0) -> Any:
+def wait_for(what: Any, seconds: float = 120.0) -> Any:
     """The first true answer of `what`, asked again and again."""
     import time
 
@@ -287,11 +288,11 @@ def _reserved(stack: Stack, team: str) -> bool:
 
 
 def test_the_cluster_itself_refuses_to_drop_a_flavor_in_use(stack: Stack) -> None:
-    queue = stack.get(queue_of("gamma"))
-    assert queue is not None
-    queue["spec"]["resourceGroups"][0]["flavors"][0]["name"] = "ml.g6.12xlarge"
+    def change(queue: dict[str, Any]) -> None:
+        queue["spec"]["resourceGroups"][0]["flavors"][0]["name"] = "ml.g6.12xlarge"
+
     with pytest.raises(ApiError) as caught:
-        stack.api.request("PUT", queue_of("gamma"), queue)
+        rewrite(stack.api, queue_of("gamma"), change)
     assert "drain" in str(caught.value)
 
 
