@@ -23,7 +23,7 @@ from simulation.replay.model import Replay, Settings
 from simulation.replay.stage import Stage
 from simulation.traces.model import Job
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(1200)]
 
 SEED = int(os.environ.get("TRACES_SEED", "20261121"))
 """Of all that is drawn here; told at the end of the run."""

@@ -26,7 +26,7 @@ from simulation.replay.model import Event, Replay, Settings
 from simulation.replay.stage import Interrupted, Stage
 from simulation.traces.model import Job
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(1200)]
 
 TYPE = "ml.p5.48xlarge"
 LEVEL = "topology.k8s.aws/network-node-layer-3"
@@ -63,6 +63,14 @@ def job(name: str, at: int, runs_for: int | None, team: str = "alpha", nodes: in
 def told(replay: Replay, *kinds: str) -> list[tuple[int, str, str]]:
     """Tick, kind and job of the events of some kinds."""
     return [(event.at // TICK, event.kind, event.job) for event in replay.events if event.kind in kinds]
+
+
+def lives(pid: int) -> bool:
+    """One that has ended may stay in the process list, where nobody asks how."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 @pytest.fixture(scope="module")
@@ -171,10 +179,11 @@ def test_what_kueue_still_does_about_the_last_replay_does_not_matter(stage: Stag
 def test_an_interrupted_replay_keeps_what_is_settled_and_leaves_nothing() -> None:
     plan = plan_of("managed")
     jobs = [job(f"number-{number}", number, 2) for number in range(40)]
-    calls = iter(range(1000))
+    sent: list[int] = []
 
-    def interrupt(_done: int, _total: int) -> None:
-        if next(calls) == 12:
+    def interrupt(done: int, _total: int) -> None:
+        if done >= 12 and not sent:  # three a job: some ticks have settled, however often progress was told
+            sent.append(done)
             os.kill(os.getpid(), signal.SIGINT)
 
     with Stage(plan, "interrupted", "workloads", SilentProgress()) as own:
@@ -191,7 +200,7 @@ def test_an_interrupted_replay_keeps_what_is_settled_and_leaves_nothing() -> Non
     assert max(event.at for event in part.events) == part.until
     settled = told(part, "arrived")
     assert settled == [(number, "arrived", f"number-{number}") for number in range(len(settled))]
-    assert not any(psutil.pid_exists(pid) for pid in status.pids.values())
+    assert not any(lives(pid) for pid in status.pids.values())
     assert not box.dir.exists()
 
 
@@ -246,11 +255,11 @@ def test_a_sandbox_ends_with_the_process_that_it_was_booted_for() -> None:
         assert owner.stdout is not None
         folder, *pids = owner.stdout.readline().split()
         owner.kill()
-    deadline = time.monotonic() + 60
-    while (Path(folder).exists() or any(psutil.pid_exists(int(pid)) for pid in pids)) and time.monotonic() < deadline:
+    deadline = time.monotonic() + 150
+    while (Path(folder).exists() or any(lives(int(pid)) for pid in pids)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert len(pids) == 4
-    assert not [pid for pid in pids if psutil.pid_exists(int(pid))]
+    assert not [pid for pid in pids if lives(int(pid))]
     assert not Path(folder).exists()
 
 
