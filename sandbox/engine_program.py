@@ -12,7 +12,7 @@ import runpy
 import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -65,12 +65,22 @@ class Program:
 
     def run(self, request: Any) -> str:
         """Run the program as the engine asks; returns what the engine shall report as its error."""
+        from pulumi.runtime.proto import engine_pb2_grpc, resource_pb2_grpc
+
+        with ExitStack() as stack:
+            monitor = stack.enter_context(_channel(request.monitor_address))
+            engine = stack.enter_context(_channel(request.args[0])) if request.args else None
+            return self._run(
+                request, resource_pb2_grpc.ResourceMonitorStub(monitor), engine and engine_pb2_grpc.EngineStub(engine)
+            )
+
+    def _run(self, request: Any, monitor: Any, engine: Any) -> str:
         from pulumi import runtime
 
         runtime.reset_options(
             project=request.project,
-            monitor_address=request.monitor_address,
-            engine_address=request.args[0] if request.args else "",
+            monitor_address=monitor,
+            engine_address=engine,
             stack=request.stack,
             parallel=request.parallel,
             preview=request.dryRun,
@@ -135,13 +145,26 @@ def _servicer(program: Program) -> Any:
     return Servicer()
 
 
+def _channel(address: str) -> Any:
+    """A connection to the engine that ends with the block.
+
+    The SDK leaves its own open, and connections to one address share what they know of it: where an engine listens on a port of
+    an earlier one, they would take it for gone as well.
+    """
+    import grpc
+
+    options = [("grpc.max_receive_message_length", 1 << 29), ("grpc.use_local_subchannel_pool", 1)]
+    return grpc.insecure_channel(address, options=options)
+
+
 def _end(loop: asyncio.AbstractEventLoop) -> None:
     """Cancel what a failed program left running."""
     pending = asyncio.all_tasks(loop)
     for task in pending:
         task.cancel()
-    with suppress(RuntimeError):
-        loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
+    if pending:
+        with suppress(RuntimeError):
+            loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
     loop.close()
 
 

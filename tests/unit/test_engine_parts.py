@@ -15,13 +15,14 @@ from typing import Any
 import grpc
 import pytest
 from google.protobuf import empty_pb2  # type: ignore[import-untyped]
-from pulumi.runtime.proto import engine_pb2_grpc, events_pb2, events_pb2_grpc
+from pulumi.runtime.proto import engine_pb2_grpc, events_pb2, events_pb2_grpc, language_pb2
 
 from live.connection import Answer, ApiError, Connection
-from sandbox import engine_events, engine_plugins
+from sandbox import engine_events, engine_plugins, engine_program
 from sandbox.engine import Engine
 from sandbox.engine_errors import Diagnostic, EngineError, from_diagnostics, resource_name
 from sandbox.engine_events import Changes, EventServer, count, plain_text
+from sandbox.engine_program import Program
 from sandbox.engine_recovery import Owner, RunNote, heal
 from sandbox.engine_settings import ConfigValue, EngineSettings, relative_backend
 from sandbox.engine_workspace import Workspace
@@ -348,3 +349,51 @@ def test_importing_the_driver_imports_neither_engine_nor_client() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2]
     )
     assert found.stdout.strip() == "[]"
+
+
+def served(address: str = "127.0.0.1:0") -> tuple[grpc.Server, str]:
+    """A gRPC server that knows no method, and its address."""
+    server = grpc.server(ThreadPoolExecutor(2))
+    port = server.add_insecure_port(address)
+    server.start()
+    return server, f"127.0.0.1:{port}"
+
+
+def code(channel: grpc.Channel) -> grpc.StatusCode:
+    """With what a call on a channel ends."""
+    with pytest.raises(grpc.RpcError) as caught:
+        channel.unary_unary("/any/Method")(b"", timeout=30)
+    found: grpc.StatusCode = caught.value.code()
+    return found
+
+
+def test_an_engine_on_the_port_of_one_that_is_gone_is_reached() -> None:
+    server, address = served()
+    with engine_program._channel(address) as old:
+        assert code(old) == grpc.StatusCode.UNIMPLEMENTED
+        server.stop(None).wait()
+        assert code(old) == grpc.StatusCode.UNAVAILABLE  # and will not be tried again for a second
+        server, _ = served(address)
+        with engine_program._channel(address) as new:
+            assert code(new) == grpc.StatusCode.UNIMPLEMENTED
+    server.stop(None).wait()
+
+
+def test_a_run_leaves_no_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server, address = served()
+    opened: list[grpc.Channel] = []
+    connect = engine_program._channel
+
+    def channel(given: str) -> grpc.Channel:
+        opened.append(connect(given))
+        return opened[-1]
+
+    monkeypatch.setattr(engine_program, "_channel", channel)
+    (tmp_path / "__main__.py").write_text("")
+    request = language_pb2.RunRequest(project="p", stack="s", monitor_address=address, args=[address])
+    assert Program(tmp_path, {}).run(request)  # a server without methods is no engine
+    assert len(opened) == 2
+    for one in opened:
+        with pytest.raises(ValueError, match="closed channel"):
+            one.unary_unary("/any/Method")(b"")
+    server.stop(None).wait()
