@@ -18,7 +18,8 @@ class Host:
     """The engine that a provider instance is attached to. Logging never fails, and an engine that is gone is not waited for."""
 
     def __init__(self, address: str) -> None:
-        self._channel = grpc.insecure_channel(address)
+        # Connections to one address share what they know of it, unless told: an engine may have the port of one that is gone.
+        self._channel = grpc.insecure_channel(address, options=[("grpc.use_local_subchannel_pool", 1)])
         self._stub = engine_pb2_grpc.EngineStub(self._channel)
         self._lock = threading.Lock()
         self._said: set[tuple[str, str]] = set()

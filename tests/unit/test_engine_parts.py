@@ -379,6 +379,17 @@ def test_an_engine_on_the_port_of_one_that_is_gone_is_reached() -> None:
     server.stop(None).wait()
 
 
+def test_a_host_on_the_port_of_one_that_is_gone_is_reached() -> None:
+    server, address = served()
+    old = Host(address)
+    assert code(old._channel) == grpc.StatusCode.UNIMPLEMENTED
+    server.stop(None).wait()
+    assert code(old._channel) == grpc.StatusCode.UNAVAILABLE
+    server, _ = served(address)
+    assert code(Host(address)._channel) == grpc.StatusCode.UNIMPLEMENTED
+    server.stop(None).wait()
+
+
 def test_a_run_leaves_no_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server, address = served()
     opened: list[grpc.Channel] = []
