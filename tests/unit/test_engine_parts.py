@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -90,6 +91,9 @@ def send(server: EventServer, *events: dict[str, Any]) -> None:
 
     def requests() -> Iterator[events_pb2.EventRequest]:
         for event in events:
+            deadline = time.monotonic() + 60  # a call that ends before it is sent was never one
+            while not event and not server.begun and time.monotonic() < deadline:
+                time.sleep(0.01)
             assert event, "breaks off"
             yield events_pb2.EventRequest(event=json.dumps(event))
 
