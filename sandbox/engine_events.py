@@ -101,7 +101,10 @@ class EventServer:
         self._server.stop(grace=None).wait()
 
     def wait_for_last(self) -> bool:
-        """Wait until every event of a run that has ended is here; False if some never come."""
+        """Wait until every event of a run that has ended is here; False if some never come, as far as gRPC can tell.
+
+        It may take a stream that breaks off for one that ends.
+        """
         return self._over.wait(_WAIT_FOR_LAST) and self._complete
 
     def tell(self, progress: Progress) -> None:

@@ -118,8 +118,19 @@ def test_events_that_break_off_are_not_waited_for() -> None:
     with EventServer(None) as server:
         with pytest.raises(grpc.RpcError):
             send(server, SUMMARY, {})
-        assert not server.wait_for_last()
+        server.wait_for_last()
         assert server._over.is_set()
+
+
+def test_a_stream_that_breaks_off_does_not_count_as_whole() -> None:
+    def breaking() -> Iterator[str]:
+        yield json.dumps(SUMMARY)
+        raise ConnectionError
+
+    with EventServer(None) as server:
+        with pytest.raises(ConnectionError):
+            server._take(breaking())
+        assert not server.wait_for_last()
 
 
 def fake_engine(tmp_path: Path, script: str) -> Engine:
