@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -10,6 +9,7 @@ from typing import Any
 
 import pytest
 from recording import write_project
+from sandbox_support import rewrite
 
 from components.render import render
 from config.load import Project
@@ -280,17 +280,16 @@ def held(api: Connection, path: str) -> set[str]:
 
 def dropping(api: Connection, path: str, flavor: str) -> str:
     """What is said against a queue without that flavor."""
-    while True:
-        queue = copy.deepcopy(api.request("GET", path).body)
+
+    def change(queue: dict[str, Any]) -> None:
         (group,) = queue["spec"]["resourceGroups"]
         group["flavors"] = [f for f in group["flavors"] if f["name"] != flavor]
-        try:
-            api.request("PUT", path, queue, {"dryRun": "All"})
-        except ApiError as error:
-            if error.status != 409:  # Kueue has written the queue's status meanwhile
-                return str(error)
-        else:
-            return ""
+
+    try:
+        rewrite(api, path, change, {"dryRun": "All"})
+    except ApiError as error:
+        return str(error)
+    return ""
 
 
 # Access ------------------------------------------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from live.connection import ApiError, Connection, connect
@@ -150,28 +149,6 @@ def later(seconds: float, call: Callable[[], Any]) -> Iterator[None]:
             yield
         finally:
             done.result()
-
-
-def runs(pid: int) -> bool:
-    """Whether a process has not ended yet; the dead stay in the process list where nobody asks for their status."""
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-def rewrite(api: Connection, path: str, change: Callable[[dict[str, Any]], None], query: dict[str, str] | None = None) -> None:
-    """Read an object, change it and write it; once more where a controller has written to it in between."""
-    while True:
-        found = api.request("GET", path).body
-        change(found)
-        try:
-            api.request("PUT", path, found, query)
-        except ApiError as error:
-            if error.status != 409:
-                raise
-        else:
-            return
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_support import rewrite
 from project_files import write_files
+from sandbox_support import rewrite
 
 from cli.main import run
 from components.render import render

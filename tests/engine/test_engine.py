@@ -17,7 +17,8 @@ from typing import Any
 
 import psutil
 import pytest
-from engine_support import Project, cluster, later, own_project, project, provider, runs, widgets
+from engine_support import Project, cluster, later, own_project, project, provider, widgets
+from sandbox_support import runs
 
 from live.connection import ApiError
 from sandbox.engine import Changes, Engine, EngineError, Progress, kubernetes_plugin_installed, try_install_kubernetes_plugin

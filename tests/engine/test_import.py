@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_support import rewrite
-from sandbox_support import MANAGER, gpu_node
+from sandbox_support import MANAGER, gpu_node, rewrite
 
 from cli.main import run
 from config.stack import PROJECT

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
+from sandbox_support import runs
 from strategies import API_VERSION, ProjectData, planned
 
 from governance.model import ClusterPlan
@@ -63,14 +63,6 @@ def job(name: str, at: int, runs_for: int | None, team: str = "alpha", nodes: in
 def told(replay: Replay, *kinds: str) -> list[tuple[int, str, str]]:
     """Tick, kind and job of the events of some kinds."""
     return [(event.at // TICK, event.kind, event.job) for event in replay.events if event.kind in kinds]
-
-
-def lives(pid: int) -> bool:
-    """One that has ended may stay in the process list, where nobody asks how."""
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +192,7 @@ def test_an_interrupted_replay_keeps_what_is_settled_and_leaves_nothing() -> Non
     assert max(event.at for event in part.events) == part.until
     settled = told(part, "arrived")
     assert settled == [(number, "arrived", f"number-{number}") for number in range(len(settled))]
-    assert not any(lives(pid) for pid in status.pids.values())
+    assert not any(runs(pid) for pid in status.pids.values())
     assert not box.dir.exists()
 
 
@@ -256,10 +248,10 @@ def test_a_sandbox_ends_with_the_process_that_it_was_booted_for() -> None:
         folder, *pids = owner.stdout.readline().split()
         owner.kill()
     deadline = time.monotonic() + 150
-    while (Path(folder).exists() or any(lives(int(pid)) for pid in pids)) and time.monotonic() < deadline:
+    while (Path(folder).exists() or any(runs(int(pid)) for pid in pids)) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert len(pids) == 4
-    assert not [pid for pid in pids if lives(int(pid))]
+    assert not [pid for pid in pids if runs(int(pid))]
     assert not Path(folder).exists()
 
 

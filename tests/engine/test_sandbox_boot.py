@@ -17,8 +17,7 @@ from typing import Any
 
 import psutil
 import pytest
-from engine_support import runs
-from sandbox_support import LAYER, MANAGER, QUEUED, gpu_node
+from sandbox_support import LAYER, MANAGER, QUEUED, gpu_node, runs
 
 from live.connection import MERGE_PATCH, ApiError, Connection, connect
 from sandbox.kwok import RUN_TIME

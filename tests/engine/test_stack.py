@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_support import rewrite
 from project_files import write_files
+from sandbox_support import rewrite
 
 from cli.console import progress
 from cli.deploy import say_losses

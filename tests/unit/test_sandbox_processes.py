@@ -19,6 +19,7 @@ from typing import Any
 
 import psutil
 import pytest
+from sandbox_support import runs
 
 from sandbox import local, state
 from sandbox.apiserver import ApiServer
@@ -171,18 +172,10 @@ def test_children_die_with_a_killed_parent(tmp_path: Path) -> None:
     root = Path(local.__file__).parents[1]
     parent = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=root)
     assert parent.stdout is not None
-    child = psutil.Process(int(parent.stdout.readline()))
+    child = int(parent.stdout.readline())
     parent.kill()
     parent.wait()
-    eventually(lambda: gone(child))
-
-
-def gone(process: psutil.Process) -> bool:
-    """Whether it has ended, be it that nobody has asked for its status yet."""
-    try:
-        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:  # it went between the two questions
-        return True
+    eventually(lambda: not runs(child))
 
 
 @pytest.fixture
